@@ -93,7 +93,7 @@ class WebServer:
                 outer.requests.append((self.command, self.path, asked))
                 if rounds := outer.rounds:
                     rounds.wait()
-                path = outer.folder / self.path.lstrip("/")
+                path = outer.folder / self.path.partition("?")[0].lstrip("/")
                 if number in outer.fails:
                     self.say(503, b"busy", {"Retry-After": "0"})
                 elif path.name in outer.refused:

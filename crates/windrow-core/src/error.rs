@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::secrets::{text_without_secrets, without_secrets};
+
 /// What went wrong, as far as a caller can act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -84,7 +86,7 @@ impl Error {
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Error(Box::new(Inner {
             kind,
-            message: message.into(),
+            message: shown(message.into()),
             place: Place::default(),
             hint: None,
             cause: None,
@@ -143,10 +145,10 @@ impl Error {
         .caused_by(cause)
     }
 
-    /// Names the file.
+    /// Names the file; of a URL without a query or a password, since errors are read by others.
     #[must_use]
     pub fn at(mut self, file: impl AsRef<std::path::Path>) -> Self {
-        self.0.place.file = Some(file.as_ref().display().to_string());
+        self.0.place.file = Some(without_secrets(&file.as_ref().display().to_string()));
         self
     }
 
@@ -174,7 +176,7 @@ impl Error {
     /// Says how to fix it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.0.hint = Some(hint.into());
+        self.0.hint = Some(shown(hint.into()));
         self
     }
 
@@ -238,6 +240,11 @@ impl Error {
     }
 }
 
+// Most texts name no URL.
+fn shown(text: String) -> String {
+    if text.contains("://") { text_without_secrets(&text) } else { text }
+}
+
 // File names and file content reach error texts: control characters must not reach a terminal, nor those that turn the
 // direction of text, nor a megabyte.
 fn safe(text: &str) -> String {
@@ -271,7 +278,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&safe(&self.0.message))?;
         if let Some(cause) = &self.0.cause {
-            write!(f, ": {}", safe(&cause.to_string()))?;
+            write!(f, ": {}", safe(&shown(cause.to_string())))?;
         }
         if self.0.place != Place::default() {
             write!(f, "\n  at: {}", self.0.place)?;
@@ -309,6 +316,21 @@ mod tests {
             e.to_string(),
             "shard holds 1 value, meta.json promises 5\n  at: a/b.bin (record 3)\n  hint: copy again"
         );
+    }
+
+    #[test]
+    fn urls_are_shown_without_what_lets_others_in() {
+        let url = "https://me:word@host/a.bin?sig=SECRET";
+        let e = Error::corrupt(format!("{url} is short"))
+            .at(url)
+            .hint(format!("fetch {url}"))
+            .caused_by(Error::config(format!("sent for url ({url})")));
+        assert_eq!(
+            e.to_string(),
+            "https://host/a.bin is short: sent for url (https://host/a.bin\n  at: https://host/a.bin\n  hint: fetch https://host/a.bin"
+        );
+        assert_eq!(e.place().file.as_deref(), Some("https://host/a.bin"));
+        assert_eq!(Error::corrupt("").at("a?b@c:d").place().file.as_deref(), Some("a?b@c:d"));
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub mod plan;
 pub mod record;
 pub mod row;
 pub mod sampler;
+mod secrets;
 pub mod source;
 pub mod stop;
 pub mod store;

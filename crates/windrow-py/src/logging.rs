@@ -3,6 +3,7 @@
 use log::{Log, Metadata, Record};
 use pyo3::prelude::*;
 use pyo3_log::{Caching, Logger};
+use windrow::dev::store::text_without_secrets;
 
 use crate::interrupt::keep;
 
@@ -37,12 +38,15 @@ impl Log for Renamed {
             return;
         }
         let target = renamed(record.target());
+        let text = record.args().to_string();
+        // Warnings name files, and logs are read by others.
+        let text = if text.contains("://") { text_without_secrets(&text) } else { text };
         Python::attach(|py| {
             self.0.log(
                 &Record::builder()
                     .target(&target)
                     .level(record.level())
-                    .args(*record.args())
+                    .args(format_args!("{text}"))
                     .module_path(record.module_path())
                     .file(record.file())
                     .line(record.line())

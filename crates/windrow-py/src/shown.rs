@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 use std::iter;
+use std::path::Path;
 
+use windrow::dev::store::{is_url, without_secrets};
 pub(crate) use windrow::preview::text::count;
 use windrow::{Paths, Samples};
 
@@ -17,13 +19,17 @@ pub(crate) fn tensors(samples: &Samples) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// A path in quotes, or a list of them, the first ones of many.
+/// A path in quotes, or a list of them, the first ones of many; URLs without a query or a password.
 pub(crate) fn paths(paths: &Paths) -> String {
     const SHOWN: usize = 3;
+    let name = |path: &Path| match is_url(path) {
+        true => format!("{:?}", without_secrets(&path.to_string_lossy())),
+        false => format!("{path:?}"),
+    };
     if let Some(path) = paths.only() {
-        return format!("{path:?}");
+        return name(path);
     }
-    let mut shown: Vec<String> = paths.iter().take(SHOWN).map(|path| format!("{path:?}")).collect();
+    let mut shown: Vec<String> = paths.iter().take(SHOWN).map(name).collect();
     let more = paths.iter().len().saturating_sub(SHOWN);
     shown.extend((more > 0).then(|| format!("… {more} more")));
     format!("[{}]", shown.join(", "))

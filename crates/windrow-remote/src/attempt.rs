@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
+use windrow_core::store::without_secrets;
 use windrow_core::{Error, Kind, Result};
 
 use crate::backend::{Backend, Got};
@@ -87,13 +88,14 @@ impl<'a> Attempts<'a> {
             self.told = true;
             log::warn!(
                 "{}: no answer for {} s, trying for {} s: {}",
-                self.url,
+                without_secrets(self.url),
                 (waited + wait).as_secs(),
                 self.deadline.given.as_secs(),
                 trouble.said
             );
         }
-        log::debug!("{}: again in {wait:?}, after attempt {}: {}", self.url, self.done, trouble.said);
+        let url = without_secrets(self.url);
+        log::debug!("{url}: again in {wait:?}, after attempt {}: {}", self.done, trouble.said);
         add(&self.counters.retries, 1);
         tokio::time::sleep(wait).await;
         Ok(())

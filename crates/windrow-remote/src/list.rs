@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_core::Result;
 use windrow_core::manifest::MANIFEST_FILE;
-use windrow_core::store::key;
+use windrow_core::store::{key, without_secrets};
 
 use crate::attempt::{Attempts, Deadline};
 use crate::backend::Meta;
@@ -49,7 +49,7 @@ impl Place {
     fn tell_of_many(&self, prefix: &str, objects: &[Meta]) {
         let manifest = key::below(prefix, MANIFEST_FILE);
         if objects.len() > MANY && !objects.iter().any(|meta| meta.key == manifest) {
-            let url = self.url(prefix);
+            let url = without_secrets(&self.url(prefix));
             log::warn!(
                 "{url} holds {} objects, and every process lists them all: `windrow manifest {url}` writes a list once",
                 objects.len()

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use windrow_core::store::ahead::{self, Ahead};
-use windrow_core::store::{Entry, Object};
+use windrow_core::store::{Entry, Object, without_secrets};
 use windrow_core::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -68,10 +68,10 @@ impl RemoteObject {
             }
         };
         let options = &self.store.options;
-        // A query may be a signature, which nobody reads out of the cache.
-        let url = match self.name.split_once('?') {
-            Some((url, query)) => format!("{url}?{:016x}", xxh3_64(query.as_bytes())),
-            None => self.name.clone(),
+        // A query may be a signature, and neither it nor a password is read out of the cache.
+        let url = match without_secrets(&self.name) {
+            url if url == self.name => url,
+            url => format!("{url}?{:016x}", xxh3_64(self.name.as_bytes())),
         };
         // A time of whole seconds tells versions apart, but does not promise the same bytes for ever.
         let lasting = tag.clone().filter(|tag| !tag.starts_with(MODIFIED));

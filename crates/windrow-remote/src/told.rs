@@ -104,9 +104,12 @@ pub(crate) fn objects(place: &Place, folder: &str) -> Result<Option<Objects>> {
         found.push(Meta { key, size, tag: None, hash: None });
     }
     if found.is_empty() {
-        return Err(
-            Error::corrupt(format!("the manifest, of format {:?}, lists no files", manifest.format)).at(url)
-        );
+        let format = manifest.format;
+        return Err(Error::unsupported(format!(
+            "the manifest, of format {format:?}, does not list the files, and a web server lists nothing"
+        ))
+        .at(url)
+        .hint("copy the folder to a disk or a store"));
     }
     found.push(Meta { key, size, tag, hash: None });
     Ok(Some(Objects { objects: found, lacks: Lacks::Nothing }))

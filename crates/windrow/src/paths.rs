@@ -6,6 +6,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use windrow_core::store::without_secrets;
+
 /// Where data lies, as it was written: a path, which may be a glob or hold braces, or a list of such paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths(Vec<PathBuf>);
@@ -59,14 +61,16 @@ impl<P: Into<PathBuf>> From<P> for Paths {
     }
 }
 
-/// As errors and pages name them: the first ones of a long list. None at all stand for memory.
+/// As errors and pages name them: the first ones of a long list, of URLs without a query or a password. None at all stand for
+/// memory.
 impl fmt::Display for Paths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 3;
         if self.0.is_empty() {
             return f.write_str("memory");
         }
-        let shown: Vec<String> = self.iter().take(SHOWN).map(|path| path.display().to_string()).collect();
+        let name = |path: &Path| without_secrets(&path.display().to_string());
+        let shown: Vec<String> = self.iter().take(SHOWN).map(name).collect();
         f.write_str(&shown.join(", "))?;
         match self.0.len().saturating_sub(SHOWN) {
             0 => Ok(()),

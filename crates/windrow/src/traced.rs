@@ -3,6 +3,7 @@
 use serde::Serialize;
 use windrow_core::plan::Plan;
 use windrow_core::source::Location;
+use windrow_core::store::without_secrets;
 use windrow_core::{Result, Span};
 
 /// A row of a batch: which sample it is, and the bytes of it.
@@ -36,7 +37,7 @@ pub struct TracedRead {
     pub start: u64,
     /// How many values were read.
     pub len: u64,
-    /// The files, and the bytes in them.
+    /// The files, of URLs without a query or a password, and the bytes in them.
     pub locations: Vec<Location>,
 }
 
@@ -48,7 +49,8 @@ pub fn trace_row(plan: &Plan, epoch: u64, position: u64, row: u64) -> Result<Tra
     let traced = plan.trace(epoch, position)?;
     let feed = &plan.feeds()[traced.feed];
     let read = |span: &Span| {
-        let locations = feed.source().locate(*span)?;
+        let mut locations = feed.source().locate(*span)?;
+        locations.iter_mut().for_each(|location| location.file = without_secrets(&location.file));
         Ok(TracedRead { record: feed.number_of(span.record), start: span.start, len: span.len, locations })
     };
     Ok(TracedRow {

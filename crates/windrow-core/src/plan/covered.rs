@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::{Cursor, Feed, Plan, Steps, Traced};
 use crate::error::{Error, Kind, Result};
+use crate::secrets::without_secrets;
 
 /// What steps read.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -24,7 +25,7 @@ pub struct CoveredPart {
     pub values: u64,
     /// Records among which they are, each once.
     pub records: u64,
-    /// The files, by name.
+    /// The files, by name, of URLs without a query or a password.
     pub files: Vec<CoveredFile>,
     /// The records by number, as `[from, to)`, where they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,7 +127,7 @@ impl Counted {
             files: self
                 .files
                 .into_iter()
-                .map(|(file, [bytes, values])| CoveredFile { file, bytes, values })
+                .map(|(file, [bytes, values])| CoveredFile { file: without_secrets(&file), bytes, values })
                 .collect(),
             record_ranges: with_records.then_some(ranges),
         }

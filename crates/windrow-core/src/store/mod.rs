@@ -58,10 +58,11 @@ pub use stream::Stream;
 pub use sync::sync_folder;
 pub use torn::{whole, whole_at_once};
 pub use traffic::{StoreSet, Traffic};
-pub use url::{is_url, without_secrets};
+pub use url::is_url;
 pub use version::Version;
 
 use crate::error::Result;
+pub use crate::secrets::{text_without_secrets, without_secrets};
 
 /// A place that holds objects: a folder, memory, a bucket.
 pub trait Store: Send + Sync {

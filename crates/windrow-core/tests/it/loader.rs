@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use windrow_core::collate::NextToken;
+use windrow_core::collate::{Documents, DocumentsLayout, Labels, NextToken};
 use windrow_core::loader::{BatchSize, Loader, Next, Options};
-use windrow_core::plan::{Feed, LastBatch, Plan, State};
+use windrow_core::plan::{Feed, LastBatch, Plan, State, Steps};
 use windrow_core::sampler::{Mix, Sampler, Sequential, Shard, Shuffle, Stop};
 use windrow_core::source::Source;
 use windrow_core::view::{Pack, Records};
@@ -291,6 +291,46 @@ fn trace_names_what_a_row_read_and_find_is_its_inverse() {
     }
     assert!(plan.trace(0, 53).is_err());
     assert!(plan.find(1, 0, 0, 10).is_err());
+}
+
+#[test]
+fn a_record_whose_eos_begins_a_row_is_not_read_by_it() {
+    // [0..3] | eos 1[0..2] | 1[2..4] eos | eos 3[0..2]: record 0 ends before row 1, and 2 is empty.
+    let toy = Arc::new(Toy::tokens(&[3, 4, 0, 2]));
+    let documents = Documents::new(toy.schema(), 3, None, Some(0), DocumentsLayout::default()).unwrap();
+    let view = Pack::apart(toy.clone(), 3, Some(0)).unwrap().telling_record();
+    let collate = Arc::new(documents.labels(Labels::None).unwrap());
+    let feed = Feed::new(toy, Arc::new(view), collate);
+    let plan = Plan::new(vec![feed], Arc::new(Sequential::new(4)), 0).unwrap();
+    let read = |position| -> Vec<(u64, u64, u64)> {
+        let spans = plan.trace(0, position).unwrap().spans;
+        spans.iter().map(|span| (span.record, span.start, span.len)).collect()
+    };
+    assert_eq!([0, 1, 2, 3].map(read), [vec![(0, 0, 3)], vec![(1, 0, 2)], vec![(1, 2, 2)], vec![(3, 0, 2)]]);
+    let found = |record| plan.find(0, record, 0, 9).unwrap().iter().map(|f| f.position).collect::<Vec<_>>();
+    assert_eq!([0, 1, 2, 3].map(found), [vec![0], vec![1, 2], vec![], vec![3]]);
+    let steps = Steps { global_batch_size: 1, shard: Shard::ALONE, last: LastBatch::Keep, epochs: None };
+    let covered = plan.covered(&steps, 1..2, true, &|| true).unwrap();
+    assert_eq!((covered.parts[0].records, covered.parts[0].values), (1, 2));
+}
+
+#[test]
+fn a_batch_that_no_memory_holds_is_an_error_and_does_not_end_the_process() {
+    let feed = feed(Arc::new(Toy::tokens(&[50, 7, 50])));
+    let mix: Arc<dyn Sampler> = Arc::new(Mix::new(&[(feed.len(), 1.0)], true, 3, Stop::Never).unwrap());
+    let endless = Arc::new(Plan::new(vec![feed], mix, 3).unwrap());
+    for (plan, last) in [(endless, LastBatch::Drop), (plan(), LastBatch::Repeat)] {
+        for threads in [0, 2] {
+            let options = Options { last, ..options(1 << 60, 0, 1, threads) };
+            let error = Loader::new(plan.clone(), &options).unwrap().next_batch().unwrap().unwrap_err();
+            assert_eq!(error.kind(), Kind::Memory);
+            assert!(
+                error.to_string().starts_with("no memory for a batch of 1152921504606846976 rows"),
+                "{error}"
+            );
+            assert_eq!(error.hint_text(), Some("choose a smaller batch size"));
+        }
+    }
 }
 
 fn with_last(last: LastBatch, rows: u64, rank: u64, world: u64) -> Options {

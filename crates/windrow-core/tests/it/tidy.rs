@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A module, and the modules it may name besides `error`, `array`, `number`, `record`, `row`, `touch` and `watch`, which all may.
+/// A module, and the modules it may name besides `error`, `array`, `number`, `record`, `row`, `secrets`, `touch` and `watch`,
+/// which all may.
 const ARROWS: &[(&str, &[&str])] = &[
     ("error.rs", &[]),
     ("array.rs", &[]),
     ("record.rs", &[]),
     ("number.rs", &[]),
     ("row.rs", &[]),
+    ("secrets.rs", &[]),
     ("watch.rs", &[]),
     ("stop.rs", &[]),
     ("threads.rs", &[]),
