@@ -247,10 +247,13 @@ impl Loader {
         }
     }
 
-    /// Batches of an epoch.
+    /// Batches of the epoch that the next ``for`` is in, those that were delivered among them.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         let (plan, steps) = self.running().plan(py)?;
-        let n_steps = steps.in_epoch(plan.sampler(), self.running().cursor().epoch);
+        let cursor = self.running().cursor();
+        // Skips make epochs unequal, and where nothing is left of one, `for` begins the next: as `__iter__` does.
+        let epoch = steps.next(plan.sampler(), cursor).map_or(cursor.epoch, |step| step.epoch);
+        let n_steps = steps.in_epoch(plan.sampler(), epoch);
         n_steps
             .and_then(|n| usize::try_from(n).ok())
             .ok_or_else(|| PyTypeError::new_err("a mixture with stop=\"never\" has no length"))

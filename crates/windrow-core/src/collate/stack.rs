@@ -91,6 +91,8 @@ fn columns(records: Vec<Value>, place: &dyn Fn(usize) -> Place) -> Result<(Vec<S
 const HINT: &str =
     "without stack= the rows come as they are, and collate= may pad them; columns= leaves columns out";
 
+const WHOLE: &str = "write the whole numbers of this column as 1.0, as its fractions are";
+
 // What the numbers of a column have in common; `None` where it has none.
 fn common(name: &str, values: &[Value], place: &dyn Fn(usize) -> Place) -> Result<Option<Numbers>> {
     let Some(first) = values.first() else { return Ok(None) };
@@ -103,14 +105,19 @@ fn common(name: &str, values: &[Value], place: &dyn Fn(usize) -> Place) -> Resul
         };
         let joined = match (&common, &found) {
             (None, None) => continue,
-            (Some(ours), Some(theirs)) => ours.join(theirs),
+            (Some(ours), Some(theirs)) => ours.join(theirs, false),
             _ => None,
         };
         if joined.is_none() {
             let (here, there) = (said(&found, value), said(&common, first));
             let first = place(0).record.unwrap_or(0);
             let error = Error::mismatch(format!("column {name:?}: {here} here, {there} in record {first}"));
-            return Err(at(place(row), error).hint(HINT));
+            let hint = match (&common, &found) {
+                // As in one list they would do.
+                (Some(ours), Some(theirs)) if ours.join(theirs, true).is_some() => format!("{WHOLE}; {HINT}"),
+                _ => HINT.to_string(),
+            };
+            return Err(at(place(row), error).hint(hint));
         }
         common = joined;
     }
@@ -145,7 +152,7 @@ fn kind(value: &Value) -> &'static str {
 struct Numbers {
     dtype: DType,
     shape: Vec<usize>,
-    /// Written without a dtype: whole numbers among fractions are fractions.
+    /// Written without a dtype: whole numbers among the fractions of one list are fractions.
     is_plain: bool,
 }
 
@@ -170,7 +177,8 @@ impl Numbers {
             Value::List(values) => {
                 let (first, others) = values.split_first()?;
                 let first = Numbers::of(first).filter(|numbers| numbers.is_plain)?;
-                let mut all = others.iter().try_fold(first, |all, value| all.join(&Numbers::of(value)?))?;
+                let mut all =
+                    others.iter().try_fold(first, |all, value| all.join(&Numbers::of(value)?, true))?;
                 all.shape.insert(0, values.len());
                 Some(all)
             }
@@ -178,8 +186,9 @@ impl Numbers {
         }
     }
 
-    // What holds both, where anything does.
-    fn join(&self, other: &Numbers) -> Option<Numbers> {
+    // What holds both, where anything does. A record's list has its dtype by itself; from the records of a batch a column
+    // would have another one in the next batch and on the next rank, so there fractions and whole numbers differ.
+    fn join(&self, other: &Numbers, is_one_list: bool) -> Option<Numbers> {
         if self.shape != other.shape || self.is_plain != other.is_plain {
             return None;
         }
@@ -187,7 +196,7 @@ impl Numbers {
             (ours, theirs) if ours == theirs => ours,
             (DType::Bool, _) | (_, DType::Bool) => return None,
             _ if !self.is_plain => return None,
-            (DType::F64, _) | (_, DType::F64) => DType::F64,
+            (DType::F64, _) | (_, DType::F64) => is_one_list.then_some(DType::F64)?,
             // One above those of int64 among others: what is negative does not fit.
             _ => DType::U64,
         };
@@ -258,15 +267,15 @@ mod tests {
     #[test]
     fn numbers_stack_and_others_are_lists() {
         let batch = check(json!([
-            {"t": "a", "n": 1, "x": 0.5, "b": true, "l": [[1, 2], [3, 4]], "m": [1, "z"]},
-            {"n": 2, "t": "b", "x": 1, "b": false, "l": [[5, 6], [7, 8.5]], "m": null},
+            {"t": "a", "n": 1, "x": 0.5, "b": true, "l": [[1, 2], [3.5, 4]], "m": [1, "z"]},
+            {"n": 2, "t": "b", "x": 1.0, "b": false, "l": [[5, 6], [7, 8.5]], "m": null},
         ]));
         let fields: Vec<String> =
             batch.fields().iter().map(|f| format!("{} {} {:?}", f.name, f.dtype, f.shape)).collect();
         assert_eq!(fields, ["n int64 []", "x float64 []", "b bool []", "l float64 [2, 2]"]);
         assert_eq!(batch.get::<i64>("n").unwrap(), [1, 2]);
         assert_eq!(batch.get::<f64>("x").unwrap(), [0.5, 1.0]);
-        assert_eq!(batch.get::<f64>("l").unwrap(), [1., 2., 3., 4., 5., 6., 7., 8.5]);
+        assert_eq!(batch.get::<f64>("l").unwrap(), [1., 2., 3.5, 4., 5., 6., 7., 8.5]);
         assert_eq!(batch.list("t").unwrap(), [Value::from("a"), Value::from("b")]);
         let places: Vec<_> =
             batch.lists().iter().map(|list| (&list.name[..], list.n_fields_before)).collect();
@@ -299,10 +308,26 @@ mod tests {
         refused(rows(json!([{"a": 1}, {"b": 2}])), "no column \"a\" here, but in record 10");
         refused(rows(json!([{"a": 1}, {"a": 2, "b": 2}])), "a column \"b\" here, but none in record 10");
         refused(
-            rows(json!([{"a": 0.5}, {"a": u64::MAX}])),
-            "column \"a\": 18446744073709551615 does not fit float64",
+            rows(json!([{"a": [0.5, 1]}, {"a": [0.5, u64::MAX]}])),
+            "column \"a\": [0.5,18446744073709551615] does not fit float64",
         );
         refused(rows(json!([{"a": u64::MAX}, {"a": -1}])), "column \"a\": -1 does not fit uint64");
+    }
+
+    #[test]
+    fn fractions_and_whole_numbers_are_not_one_dtype() {
+        refused(rows(json!([{"a": 0.5}, {"a": 1}])), "column \"a\": int64 [] here, float64 [] in record 10");
+        refused(rows(json!([{"a": 1}, {"a": 0.5}])), "column \"a\": float64 [] here, int64 [] in record 10");
+        refused(rows(json!([{"a": [1, 2]}, {"a": [1, 2.5]}])), "column \"a\": float64 [2] here, int64 [2]");
+        refused(rows(json!([{"a": 0.5}, {"a": u64::MAX}])), "column \"a\": uint64 [] here, float64 []");
+        let hint = |json| {
+            let error = stacked(rows(json), &place, None).unwrap_err();
+            error.hint_text().unwrap().contains("as 1.0")
+        };
+        assert!(hint(json!([{"a": 1}, {"a": 0.5}])));
+        assert!(!hint(json!([{"a": 1}, {"a": null}])));
+        // Whole numbers keep their values in either.
+        assert_eq!(check(json!([{"a": 1}, {"a": u64::MAX}])).get::<u64>("a").unwrap(), [1, u64::MAX]);
     }
 
     #[test]

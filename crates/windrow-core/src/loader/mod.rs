@@ -135,8 +135,9 @@ impl Loader {
         steps.check(plan.sampler(), Cursor::default())?;
         threads::check(options.threads, 0)?;
         if options.prefetch == 0 || options.prefetch > MOST_AHEAD {
-            return Err(Error::config(format!("a prefetch of {} batches", options.prefetch))
-                .hint("prefetch is 1 to 65,536; threads = 0 assembles each batch when it is asked for"));
+            return Err(Error::config(format!("a prefetch of {} batches", options.prefetch)).hint(
+                "prefetch is 1 to 65,536; with 0 threads each batch is assembled when it is asked for",
+            ));
         }
         let threads = options.threads.unwrap_or_else(|| cores().min(8));
         Ok(Loader {

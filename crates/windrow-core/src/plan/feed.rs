@@ -3,7 +3,7 @@
 use std::iter;
 use std::sync::Arc;
 
-use crate::array::DType;
+use crate::array::{DType, reserve};
 use crate::collate::{Batch, Collate, Field, Pool, Sample, Scratch, place_of};
 use crate::error::{Error, Kind, Place, Result};
 use crate::record::{Draw, Piece, Span};
@@ -177,8 +177,8 @@ impl Feed {
         };
         Err(Error::mismatch(format!("{} and {} give different tensors: {found}", names[0], names[1])).hint(
             "a batch takes rows of every view of a mix: cut all with the same view, length, dtype and labels; records [T, C] \
-             need as many channels, bins as many records in the fullest row, and a loss mask beside the tokens of all or of \
-             none",
+             need as many channels, bins as many records in the fullest row or fields= without cu_seqlens, and a loss mask \
+             beside the tokens of all or of none",
         ))
     }
 
@@ -282,6 +282,15 @@ impl Workspace {
     pub(super) fn clear(&mut self) {
         self.rows.clear();
         self.pieces.clear();
+    }
+
+    /// Makes room for so many samples more, of a piece each.
+    ///
+    /// # Errors
+    /// `Memory` where there is none.
+    pub(super) fn reserve(&mut self, samples: usize) -> Result<()> {
+        reserve(&mut self.rows, samples)?;
+        reserve(&mut self.pieces, samples)
     }
 
     /// The batch of the samples that `add` adds.

@@ -24,6 +24,8 @@ pub struct Identity {
 // A state stays below one kilobyte: longer parts are shown as their hash.
 const MOST_BYTES: usize = 160;
 
+const PARTS: [&str; 4] = ["source", "view", "order", "layout"];
+
 impl Identity {
     pub(super) fn of(plan: &Plan) -> Result<Identity> {
         let mut sources = Vec::new();
@@ -109,8 +111,7 @@ impl Identity {
                      shuffle=wr.Blocks(size={size}, lanes={lanes}, rows={rows}, pool={pool})"
                     )
                 }
-                _ => "open the same data with the same view, order and dtype as the run that saved the state"
-                    .into(),
+                _ => self.hint(other),
             })),
         }
     }
@@ -144,6 +145,22 @@ impl Identity {
         ["source", "view", "layout"].iter().all(|name| part(&self.text, name) == part(other, name))
     }
 
+    // How to come back to the plan of the state.
+    fn hint(&self, other: &str) -> String {
+        let parts = PARTS.map(|name| (name, part(&self.text, name), part(other, name)));
+        let differing: Vec<_> = parts.iter().filter(|(_, ours, theirs)| ours != theirs).collect();
+        let hint = match differing[..] {
+            [("source", ..)] => {
+                "open the same data as the run that saved the state, with the same exclude, split and period"
+            }
+            _ => "open the same data with the same view, order and dtype as the run that saved the state",
+        };
+        let hashed = differing.iter().any(|(_, ours, theirs)| is_hash(ours) || is_hash(theirs));
+        let lists =
+            "; wr.diff(loader, recipe), with the recipe() of the loader of that run, lists what differs";
+        hint.to_string() + if hashed { lists } else { "" }
+    }
+
     fn differences(&self, other: &str, it: &str, this: &str) -> Option<String> {
         if self.text == other {
             return None;
@@ -154,8 +171,12 @@ impl Identity {
             .filter(|part| !other.split(';').any(|o| o == *part))
             .map(|part| {
                 let name = part.split('=').next().unwrap_or_default();
-                let theirs = other.split(';').find(|o| o.starts_with(&format!("{name}=")));
-                format!("{it} has {}, {this} has {part}", theirs.unwrap_or("nothing"))
+                let theirs =
+                    other.split(';').find(|o| o.starts_with(&format!("{name}="))).unwrap_or("nothing");
+                // Two hashes say nothing to a reader: the options behind them do.
+                let hashed = [part, theirs].iter().any(|text| text.contains("=#"));
+                let options = if hashed { options(name) } else { "" };
+                format!("{options}{it} has {theirs}, {this} has {part}")
             })
             .collect();
         // What only the other has.
@@ -165,6 +186,22 @@ impl Identity {
         );
         Some(differences.join("; "))
     }
+}
+
+// The options behind a part, to name before a hash.
+fn options(name: &str) -> &'static str {
+    match name {
+        "source" => "the data differs, or its exclude, split or period: ",
+        "view" => "the view differs: ",
+        "order" => "the order differs (shuffle; the parts and weights of a mixture): ",
+        "layout" => "the contents of a batch differ (labels, masks, dtype): ",
+        "skip" => "skip differs: ",
+        _ => "",
+    }
+}
+
+fn is_hash(text: &str) -> bool {
+    text.starts_with('#')
 }
 
 // A text, or its hash where it is long.

@@ -24,6 +24,7 @@ pub use state::{STATE_VERSION, State};
 pub use step::{LastBatch, Step, Steps};
 pub use trace::{Found, Traced};
 
+use crate::array::reserve;
 use crate::collate::{Batch, Pool};
 use crate::error::{Error, Result};
 use crate::record::Draw;
@@ -219,6 +220,12 @@ impl Plan {
         workspace: &mut feed::Workspace,
     ) -> Result<()> {
         turns.clear();
+        let n_rows = positions.end.saturating_sub(positions.start);
+        let n = usize::try_from(n_rows).unwrap_or(usize::MAX);
+        // Asked for here, memory that is not there is an error; where the lists grow, it would end the process.
+        reserve(turns, n).and_then(|()| workspace.reserve(n)).map_err(|_| {
+            Error::memory(format!("a batch of {n_rows} rows")).hint("choose a smaller batch size")
+        })?;
         let end = self.sampler.len(epoch).unwrap_or(u64::MAX).min(end);
         self.sampler.turns(epoch, positions.start.min(end)..positions.end.min(end), turns);
         if positions.end > end {

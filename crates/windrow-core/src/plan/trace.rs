@@ -6,6 +6,7 @@ use crate::error::{Error, Kind, Result};
 use crate::record::{Draw, Piece, Span};
 use crate::sampler::Turn;
 use crate::source::{Location, whole};
+use crate::view::View;
 
 /// What was at one position of an epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +72,7 @@ impl Plan {
         let spans: Result<Vec<Span>> = match from.collate().rows() {
             // A view of whole records asks for no lengths.
             Some(_) => spans.map(|span| whole_span(source, span.record)).collect(),
-            None => Ok(spans.collect()),
+            None => spans.filter_map(|span| read_span(from.view(), sample, span).transpose()).collect(),
         };
         let spans = spans.map_err(|e| from.numbered(e))?;
         let mut locations = Vec::new();
@@ -146,4 +147,10 @@ impl Plan {
         }
         Ok(found)
     }
+}
+
+// The span, where the sample reads it. One without values may only say after which record an EOS stands: nothing of it is read.
+fn read_span(view: &dyn View, sample: u64, span: Span) -> Result<Option<Span>> {
+    let is_read = span.len > 0 || view.samples_of(span.record)?.contains(&sample);
+    Ok(is_read.then_some(span))
 }
