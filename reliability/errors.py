@@ -113,7 +113,8 @@ class Walk:
             return "wrong", "an interrupted call is to be made again"
         if "at: " not in ran.err and str(self.bench.run) not in ran.err:
             return "wrong", "the message names no file"
-        if self.job.once and case.is_whole():
+        # Where no change succeeds any more, none can be taken back; the error says so.
+        if self.job.once and case.is_whole() and not (ever and "could not be taken back" in ran.err):
             return "wrong", "it failed, and it is done: run again it would be done twice"
         if of == "sync" and not self.job.apart and n <= self.syncs and not case.is_unchanged():
             return "wrong", "it was published without being on the disk"

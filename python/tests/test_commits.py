@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import random
 from pathlib import Path
@@ -86,6 +87,19 @@ def test_without_a_sync_it_fails_and_is_not_done(bench: Bench, name: str) -> Non
             assert ran.code == 1, (n, ever, ran)
             assert case.is_unchanged(), (n, ever, tree.difference(case.before, tree.visible(tree.take(bench.run))))
             assert case.wrong_after_rerun(False) is None, (n, ever)
+
+
+def test_an_append_that_is_in_place_though_it_failed_says_so(bench: Bench) -> None:
+    # The disk takes no change any more once the new data has its place, so that it cannot be taken back either.
+    case = case_of(bench, "append to zarr 2")
+    n_in_place = 0
+    for n in range(1, case.calls.change + 1):
+        case.reset()
+        ran = bench.ran(case.job.command, "error", of="change", at=n, errno=errno.EROFS, ever=1)
+        if ran.code == 1 and case.is_whole():
+            n_in_place += 1
+            assert "in place and could not be taken back" in ran.err, (n, ran)
+    assert n_in_place > 0
 
 
 @pytest.mark.parametrize("name", ["convert to tfrecord", "convert to tfrecord, older output", "dummy, older output"])

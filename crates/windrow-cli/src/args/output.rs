@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use windrow::dev::manifest::{CHECKSUMS_FILE, MANIFEST_FILE};
 use windrow::dev::output::write_whole;
 use windrow::{Error, Kind};
 
@@ -45,7 +46,8 @@ pub(crate) fn refuse_existing(path: &Path, overwrite: bool) -> Result<(), Failur
     }
 }
 
-/// Refuses an output that is an input: `--overwrite` is never for that.
+/// Refuses an output that is an input, or one of the files in a folder that is an input: `--overwrite` is never for that. A page
+/// describes data and is none, so it may lie there.
 ///
 /// # Errors
 /// `Config`.
@@ -54,10 +56,24 @@ pub(crate) fn refuse_input(
     inputs: impl IntoIterator<Item = impl AsRef<Path>>,
 ) -> Result<(), Failure> {
     let Ok(out) = path.canonicalize() else { return Ok(()) };
-    match inputs.into_iter().any(|input| input.as_ref().canonicalize().is_ok_and(|input| input == out)) {
+    let is_page = out.extension().is_some_and(|end| end.eq_ignore_ascii_case("html"));
+    let is_part = |input: &Path| {
+        input == out || describes(&out, input) || (input.is_dir() && out.starts_with(input) && !is_page)
+    };
+    match inputs.into_iter().any(|input| input.as_ref().canonicalize().is_ok_and(|input| is_part(&input))) {
         true => Err(Error::config("the output would replace its own input").at(path).into()),
         false => Ok(()),
     }
+}
+
+// Whether a file is what windrow wrote to describe another one: beside it, or in its folder.
+fn describes(file: &Path, data: &Path) -> bool {
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let (name, data_name) = (name(file), name(data));
+    file.parent() == data.parent()
+        && [MANIFEST_FILE, CHECKSUMS_FILE]
+            .iter()
+            .any(|side| name == *side || name == format!("{data_name}.{side}"))
 }
 
 /// Refuses `--overwrite` for stdout.

@@ -48,6 +48,62 @@ fn extract_replaces_nothing_unasked_and_never_its_data() {
 }
 
 #[test]
+fn what_describes_the_data_is_not_replaced_and_a_page_beside_it_is() {
+    let desk = desk();
+    desk.texts("t/a.jsonl", &["one two", "three"]);
+    desk.windrow("index t").done();
+    desk.windrow("tokenize t -t bytes --out tok --to tokens").done();
+    let batch = "extract t/tok --pack 4 --batch-size 1 --step 0";
+    desk.windrow("tokenize t -t bytes --out t/tok").done();
+    keeps_input(&desk, &format!("{batch} -o"), "t/tok/index/file_location.txt");
+    for name in ["tok/windrow.json", "tok/windrow.sums", "tok/tokens.bin"] {
+        let before = fs::read(desk.path(name)).unwrap();
+        for data in ["tok", "tok/tokens.bin"] {
+            let err = desk.windrow(&format!("report {data} -o {name} --overwrite")).failed(2);
+            assert!(err.contains("would replace its own input"), "{data}: {err}");
+        }
+        assert_eq!(fs::read(desk.path(name)).unwrap(), before);
+    }
+    desk.windrow("report tok -o tok/page.html").done();
+    desk.windrow("report tok -o tok/page.html --overwrite").done();
+    desk.windrow("verify tok").done();
+}
+
+#[test]
+fn only_files_are_replaced() {
+    let desk = desk();
+    desk.texts("t/a.jsonl", &["one two", "three"]);
+    desk.windrow("tokenize t -t bytes --out tok --to tokens").done();
+    let made = std::process::Command::new("mkfifo").arg(desk.path("pipe.txt")).status().unwrap();
+    assert!(made.success());
+    for command in [
+        "extract tok --pack 4 --batch-size 1 --step 0 -o pipe.txt",
+        "report tok -o pipe.txt",
+        "manifest d -o pipe.txt",
+        "dummy --vocab-size 9 --tokens 9 --out pipe.txt",
+        "convert tok pipe.txt --to tokens",
+        "prep plan convert d/s.jsonl --to shards --out parts -q -o pipe.txt",
+    ] {
+        let err = desk.windrow(&format!("{command} --overwrite")).failed(1);
+        assert!(err.contains("a pipe or a socket is where the output goes"), "{command}: {err}");
+        let kept = std::os::unix::fs::FileTypeExt::is_fifo(
+            &fs::symlink_metadata(desk.path("pipe.txt")).unwrap().file_type(),
+        );
+        assert!(kept, "{command}");
+    }
+}
+
+#[test]
+fn no_folder_is_called_dash() {
+    let desk = desk();
+    for command in ["demo --out -", "download owner/name --out -"] {
+        let err = desk.windrow(command).failed(2);
+        assert!(err.contains("stdout cannot be written to"), "{command}: {err}");
+        assert!(!desk.path("-").exists(), "{command}");
+    }
+}
+
+#[test]
 fn a_manifest_elsewhere_replaces_nothing_unasked_and_never_what_it_lists() {
     let desk = desk();
     replaces_when_asked(&desk, "manifest d -o", "other.json");

@@ -140,9 +140,12 @@ impl Commit {
             let exchanged = exchange();
             if let Ok(true) = exchanged {
                 if let Err(error) = files::sync_folder(out, durable) {
-                    // What fails is not done: repeated, it would be done twice.
-                    let _ = exchange();
-                    return Err(error);
+                    // What fails is not done: repeated, it would be done twice. A disk that takes no change any more takes
+                    // none back either.
+                    return Err(match exchange() {
+                        Ok(true) => error,
+                        _ => error.hint("the new data is in place and could not be taken back: look at it before running this again"),
+                    });
                 }
                 tidy_up(folder);
                 return Ok(());

@@ -24,23 +24,30 @@ pub fn folder(path: &Path, is_own: impl Fn(&str) -> bool) -> Result<()> {
     }
 }
 
-/// That what is at `path` is not a folder.
+/// That what is at `path` is a file, or a link to one, or nothing.
 ///
 /// # Errors
-/// `Exists`.
+/// `Exists` for a folder, and for a device, pipe or socket, which others use by its name.
 pub fn file(path: &Path) -> Result<()> {
-    match path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-        true => Err(left(path)),
+    if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        return Err(left(path));
+    }
+    match path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        true => Err(Error::new(Kind::Exists, "a device, a pipe or a socket is where the output goes")
+            .at(path)
+            .hint("write to another path: only files are replaced")),
         false => Ok(()),
     }
 }
 
-/// That the stream called `data`, and what describes it, is all that would be replaced in the folder.
+/// That the stream called `data`, and what describes it, is all that would be replaced in the folder. A stream that nothing
+/// describes may be somebody's own.
 ///
 /// # Errors
 /// `Exists` naming what is something else; why a manifest cannot be read.
 pub fn stream(folder: &Path, data: &str) -> Result<()> {
     let beside = names_beside(data);
+    let [_, _, of_it] = beside.each_ref().map(|name| folder.join(name));
     let names = beside.iter().map(String::as_str).chain([MANIFEST_FILE, CHECKSUMS_FILE]);
     names.map(|name| folder.join(name)).try_for_each(|path| file(&path))?;
     let [manifest, checksums] = [MANIFEST_FILE, CHECKSUMS_FILE].map(|name| folder.join(name));
@@ -49,10 +56,15 @@ pub fn stream(folder: &Path, data: &str) -> Result<()> {
         // It is being written, or damaged.
         Err(e) if e.kind() == Kind::Stale => Ok(()),
         Err(e) if e.kind() == Kind::Corrupt && files::exists(&folder.join(data)) => Ok(()),
-        Err(e) if e.kind() == Kind::NotFound => match files::exists(&checksums) {
-            true => Err(left(&checksums)),
-            false => Ok(()),
-        },
+        Err(e) if e.kind() == Kind::NotFound => {
+            let data = folder.join(data);
+            let is_bare = files::exists(&data) && !files::exists(&of_it);
+            match files::exists(&checksums) {
+                true => Err(left(&checksums)),
+                false if is_bare => Err(left(&data)),
+                false => Ok(()),
+            }
+        }
         Err(e) if e.kind() != Kind::Corrupt => Err(e),
         _ => Err(left(&manifest)),
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::absolute::absolute;
-use super::{files, site};
+use super::{files, replaced, site};
 use crate::error::{Error, Result};
 use crate::manifest::{BlockChecksums, CHECKSUMS_FILE, Checksums, checksums_size, checksums_table};
 use crate::store::{Local, open_if_there};
@@ -22,7 +22,8 @@ use crate::store::{Local, open_if_there};
 /// ```
 ///
 /// # Errors
-/// `Exists` when another run is writing it; `NotFound` without the folder that it goes into; `Io`.
+/// `Exists` when another run is writing it, and where a folder, device, pipe or socket has its name; `NotFound` without the folder
+/// that it goes into; `Io`.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let path = absolute("write to", path)?;
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
@@ -31,6 +32,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     if !folder.is_dir() {
         return Err(Error::not_found("the folder that it goes into is not there").at(path));
     }
+    replaced::file(&path)?;
     let (unfinished, _lock) = site::unfinished(folder, &name.to_string_lossy())?;
     let written = files::write(&unfinished, bytes, true)
         .and_then(|_| files::rename(&unfinished, &path))

@@ -10,7 +10,7 @@ use windrow_core::format::vocabulary::first_outside;
 use windrow_core::format::write::{Begin, RecordWriter, Stored, Target, WriteFormat, Written, no_records};
 use windrow_core::manifest::{CHECKSUMS_FILE, FileRow, MANIFEST_FILE, MOST_BYTES, Manifest};
 use windrow_core::output::{ChecksumsWriter, Disk, Growing, files};
-use windrow_core::source::Extras;
+use windrow_core::source::{Extras, MOST_CODEBOOKS};
 use windrow_core::{DType, Decode, Element, Error, Result, Values};
 
 use super::{CODEBOOK, Codes, FOLDER, METADATA, tensor_file};
@@ -38,12 +38,23 @@ impl WriteFormat for WriteCodes {
         [FOLDER, METADATA, MANIFEST_FILE, CHECKSUMS_FILE].contains(&name)
     }
 
+    fn is_description(&self, name: &str) -> bool {
+        [METADATA, MANIFEST_FILE].contains(&name)
+    }
+
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
         // What cannot be stored is refused before a record is read.
         tensor_file("", begin.dtype, [0, 1], &[])?;
         if begin.appends_eos {
             return Err(Error::config("an EOS token after tracks of codes, which end where their file does")
                 .field("eos"));
+        }
+        let channels = begin.channels.unwrap_or(1);
+        if channels as u64 > MOST_CODEBOOKS {
+            return Err(Error::config(format!(
+                "records of {channels} codebooks, expected at most {MOST_CODEBOOKS} codebooks"
+            ))
+            .hint("codes are [frames, codebooks]: transpose what a codec gives; shards hold any numbers"));
         }
         let folder = begin.work.join(begin.name);
         files::make_folder(&folder)?;
@@ -54,7 +65,7 @@ impl WriteFormat for WriteCodes {
             sums: ChecksumsWriter::at(folder.join(CHECKSUMS_FILE), [])?,
             folder,
             dtype: begin.dtype,
-            channels: begin.channels.unwrap_or(1),
+            channels,
             vocab_size: begin.vocab_size,
             durable: begin.durable,
             disk: Disk::new(begin.durable),

@@ -42,6 +42,10 @@ impl WriteFormat for WriteDatatrove {
         own.iter().any(|own| own == name) || [MANIFEST_FILE, CHECKSUMS_FILE].contains(&name)
     }
 
+    fn is_description(&self, name: &str) -> bool {
+        name == MANIFEST_FILE || name == format!("{STEM}{DATA}{INDEX}")
+    }
+
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
         begin.only(&[DType::U16, DType::U32], "datatrove's files")?;
         let folder = begin.work.join(begin.name);

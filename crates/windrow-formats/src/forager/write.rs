@@ -1,5 +1,6 @@
 //! A folder of all records one after the other and the byte-offset index of them, as data-forager reads it.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -11,12 +12,13 @@ use windrow_core::format::write::{
 };
 use windrow_core::manifest::{CHECKSUMS_FILE, FileRow, MANIFEST_FILE, Manifest};
 use windrow_core::output::{ChecksumsWriter, Disk, Finished, Growing, files, replaced};
-use windrow_core::store::key;
+use windrow_core::store::{Local, Store, key};
 use windrow_core::{DType, Error, Result};
 
 use super::line_index::{check_folder_name, is_of_index};
 use super::{
-    FILE_LIST, Forager, INDEX_FOLDER, LOCATIONS, Layout, LayoutArray, SAMPLE_SCHEMA, file_list, location_row,
+    FILE_LIST, Forager, INDEX_FOLDER, LOCATIONS, Layout, LayoutArray, SAMPLE_SCHEMA, file_list, listed_files,
+    location_row,
 };
 
 /// All samples of an output that is not a corpus.
@@ -102,9 +104,24 @@ impl WriteFormat for WriteForager {
         true
     }
 
+    fn is_one(&self, out: &Path) -> bool {
+        let is_indexed = || {
+            replaced::folder(&out.join(INDEX_FOLDER), is_of_index).is_ok()
+                && named(out, INDEX_FOLDER).contains(SAMPLES)
+        };
+        files::names(out).is_ok_and(|names| {
+            names.is_empty() || (names.iter().all(|name| self.is_own(name)) && is_indexed())
+        })
+    }
+
     fn may_replace(&self, out: &Path) -> Result<()> {
-        replaced::folder(&out.join(&self.samples_folder), |name| name.ends_with(".bin"))?;
-        replaced::folder(&out.join(&self.index_folder), is_of_index)
+        replaced::folder(&out.join(&self.index_folder), is_of_index)?;
+        let named = named(out, &self.index_folder);
+        replaced::folder(&out.join(&self.samples_folder), |name| {
+            let name = key::below(&self.samples_folder, name);
+            // data-forager makes a file for each input, and lists those that hold a sample.
+            named.contains(&name) || files::size(&out.join(&name)) == Some(0)
+        })
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
@@ -162,6 +179,16 @@ impl WriteFormat for WriteForager {
             warned: false,
         }))
     }
+}
+
+// The data files that an index names, windrow's or data-forager's. A damaged list or manifest names none.
+fn named(base: &Path, index_folder: &str) -> HashSet<String> {
+    let store = Local::new(base);
+    let open = |name| store.open(&key::below(index_folder, name));
+    let listed = open(FILE_LIST).and_then(|list| listed_files(list.as_ref(), true)).unwrap_or_default();
+    let manifest = open(MANIFEST_FILE).and_then(|object| Manifest::read(object.as_ref()));
+    let rows = manifest.map_or_else(|_| Vec::new(), |manifest| manifest.files);
+    listed.into_iter().chain(rows.into_iter().map(|row| row.name)).collect()
 }
 
 // What `sample_schema.json` says of samples with further arrays.

@@ -52,6 +52,10 @@ impl WriteFormat for WriteLitData {
         is_chunk || [INDEX, MANIFEST_FILE, CHECKSUMS_FILE].contains(&name)
     }
 
+    fn is_description(&self, name: &str) -> bool {
+        [INDEX, MANIFEST_FILE].contains(&name)
+    }
+
     fn holds_rows(&self) -> bool {
         true
     }

@@ -82,6 +82,10 @@ impl WriteFormat for WriteMds {
         [INDEX, MANIFEST_FILE, CHECKSUMS_FILE].contains(&name) || name.starts_with("shard.")
     }
 
+    fn is_description(&self, name: &str) -> bool {
+        [INDEX, MANIFEST_FILE].contains(&name)
+    }
+
     fn holds_rows(&self) -> bool {
         true
     }

@@ -61,6 +61,11 @@ impl WriteFormat for WriteMegatron {
         [data.as_str(), index.as_str(), MANIFEST_FILE, CHECKSUMS_FILE].contains(&name)
     }
 
+    fn is_description(&self, name: &str) -> bool {
+        let [_, _, index, _] = names(PAIR);
+        name == MANIFEST_FILE || name == index
+    }
+
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
         begin.only(&DTYPES, "Megatron's files")?;
         let from: Kept = begin.continued("Megatron's files")?;

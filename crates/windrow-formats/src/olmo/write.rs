@@ -40,6 +40,10 @@ impl WriteFormat for WriteOlmo {
         own.iter().any(|own| own == name) || [MANIFEST_FILE, CHECKSUMS_FILE].contains(&name)
     }
 
+    fn is_description(&self, name: &str) -> bool {
+        name == MANIFEST_FILE || name == format!("{STEM}{DOCUMENTS}")
+    }
+
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
         begin.only(&DTYPES, "OLMo's files")?;
         let folder = begin.work.join(begin.name);

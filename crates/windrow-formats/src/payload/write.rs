@@ -15,8 +15,8 @@ use super::write_example;
 /// The only column of a row that is one value, see `convert`.
 const VALUE: &str = "value";
 /// Options in a manifest: what a record holds, and which feature of it is its numbers.
-const PAYLOAD: &str = "payload";
-const COLUMN: &str = "column";
+pub(super) const PAYLOAD: &str = "payload";
+pub(super) const COLUMN: &str = "column";
 
 /// How records lie in a file.
 pub(crate) trait Layout: Send {

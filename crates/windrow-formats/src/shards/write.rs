@@ -77,6 +77,10 @@ impl WriteFormat for WriteShards {
         name == META || name == CHECKSUMS_FILE || (name.starts_with("data-") && name.ends_with(".bin"))
     }
 
+    fn is_description(&self, name: &str) -> bool {
+        name == META
+    }
+
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
         if begin.dtype == DType::Bf16 {
             // Readers of the original know numpy's dtypes only.

@@ -397,6 +397,11 @@ fn misfit(values: &Values<'_>, start: u64, dtype: DType, record: u64, error: Err
         ))
         .record(record)
         .hint("choose a wider dtype"),
+        // Not every format has a dtype of fractions to choose.
+        _ if dtype.is_integer() && error.kind() == windrow_core::Kind::Config => {
+            let hint = "choose dtype=\"float32\", or another format where this one has no such dtype";
+            error.record(record).hint(hint)
+        }
         _ => error.record(record),
     }
 }
@@ -466,18 +471,23 @@ fn check_free(path: &Path, names: &[String], format: &dyn WriteFormat, overwrite
     let foreign = match (format.target(), files::names(path)) {
         (Target::Folder, Ok(_)) if format.is_one(path) => None,
         (Target::Folder, Ok(names)) => {
-            Some(names.into_iter().find(|name| !format.is_own(name)).unwrap_or_default())
+            // Where all have names of this format, nothing says that they are of it.
+            let foreign = names.iter().find(|name| !format.is_own(name)).or(names.first());
+            Some(foreign.cloned().unwrap_or_default())
         }
         (Target::Folder, Err(_)) => Some(String::new()),
         // Also one that cannot be listed.
         (_, _) if path.is_dir() => Some(String::new()),
-        (_, _) => None,
+        (_, _) => {
+            replaced::file(path)?;
+            None
+        }
     };
     match foreign {
         None => Ok(()),
         Some(name) => {
             Err(output::exists(&path.join(name))
-                .hint("it does not belong to this format: --overwrite leaves it"))
+                .hint("--overwrite (overwrite=True) replaces only a data set of this format, and this is not known to be one"))
         }
     }
 }

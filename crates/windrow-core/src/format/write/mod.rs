@@ -15,7 +15,7 @@ pub use self::parts::{PartFile, Parts};
 pub use self::record::{Stored, TO_COLUMN_HINT, each_number, other_columns};
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::manifest::Manifest;
+use crate::manifest::{MANIFEST_FILE, Manifest};
 use crate::output::{self, Disk, files};
 use crate::row::{self, Row};
 
@@ -98,6 +98,11 @@ pub trait WriteFormat: Send + Sync {
         false
     }
 
+    /// Whether a file of this name says what the folder holds: data without any such file may be somebody's own.
+    fn is_description(&self, name: &str) -> bool {
+        name == MANIFEST_FILE
+    }
+
     /// Where `tokenize` puts a corpus of this format.
     fn corpus_place(&self) -> CorpusPlace {
         CorpusPlace::Whole
@@ -127,9 +132,12 @@ pub trait WriteFormat: Send + Sync {
         false
     }
 
-    /// Whether the folder holds such a data set and nothing else, so that it may be replaced.
+    /// Whether the folder holds such a data set and nothing else, so that it may be replaced; an empty one is as good as none.
     fn is_one(&self, out: &Path) -> bool {
-        files::names(out).is_ok_and(|names| names.iter().all(|name| self.is_own(name)))
+        files::names(out).is_ok_and(|names| {
+            let is_described = names.is_empty() || names.iter().any(|name| self.is_description(name));
+            is_described && names.iter().all(|name| self.is_own(name))
+        })
     }
 
     /// Whether it can hold rows of named columns, see [`RecordWriter::add_row`].
@@ -277,12 +285,16 @@ impl Begin<'_> {
     /// # Errors
     /// `Config`.
     pub fn only(&self, dtypes: &[DType], what: &str) -> Result<()> {
-        if self.channels.is_none() && dtypes.contains(&self.dtype) {
+        // First of all: no dtype helps.
+        if let Some(channels) = self.channels {
+            let error = Error::config(format!("{what} hold records [T], and these are [T, {channels}]"));
+            return Err(error.hint("choose a format that holds records [T, C]"));
+        }
+        if dtypes.contains(&self.dtype) {
             return Ok(());
         }
-        let channels = self.channels.map_or(String::new(), |c| format!(" of {c} channels"));
         let names: Vec<_> = dtypes.iter().map(|d| d.name()).collect();
-        Err(Error::config(format!("{what} hold no {} values{channels}", self.dtype))
+        Err(Error::config(format!("{what} hold no {} values", self.dtype))
             .hint(format!("records [T] of {}: choose dtype", names.join(", "))))
     }
 
