@@ -2,13 +2,14 @@
 
 use windrow_core::format::columns::{self, Samples as _};
 use windrow_core::format::data_files::DataFiles;
+use windrow_core::format::verify::{Opened, Verifier, Verify};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{
     Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, discover, splits,
 };
 use windrow_core::source::SharedSource;
 use windrow_core::store::key;
-use windrow_core::{Error, Result};
+use windrow_core::{Error, Kind, Result};
 use windrow_ipc::Joined;
 
 use crate::file::File;
@@ -52,6 +53,28 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::NONE
 };
 
+impl Verify for Parquet {
+    fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
+        match out.read_by(format, probe)? {
+            Opened::Before | Opened::Read(_) => Ok(()),
+            Opened::Not(error) if !probe.is_folder || error.kind() != Kind::Config => {
+                out.found(error, &probe.display(), "content")
+            }
+            // Without a split that is named, none is opened.
+            Opened::Not(_) => {
+                let keys = keys(probe);
+                let splits = match Listed::each(probe, &keys)? {
+                    Some(listed) => listed,
+                    None => splits::grouped(&keys, |key| probe.name_of(key)),
+                };
+                out.read_splits(format, probe, &splits, &|keys| {
+                    open_files(probe, keys.to_vec(), &Options::default())
+                })
+            }
+        }
+    }
+}
+
 impl Format for Parquet {
     fn info(&self) -> &'static FormatInfo {
         &INFO
@@ -81,6 +104,10 @@ impl Format for Parquet {
         Ok(Some(Box::new(WriteParquet::of(options, INFO.name, SUFFIXES)?)))
     }
 
+    fn verifier(&self) -> &'static dyn Verify {
+        &Parquet
+    }
+
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         let keys = keys(probe);
         if keys.is_empty() {
@@ -94,30 +121,35 @@ impl Format for Parquet {
         if probe.is_folder && listed.is_none() {
             splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
         }
-        if probe.is_folder {
-            discover::refuse_missing_shards(keys.iter().map(String::as_str), |key| probe.store.display(key))?;
-        }
-        let objects = keys.iter().map(|key| probe.store.open(key)).collect::<Result<Vec<_>>>()?;
-        let files = objects.iter().map(|object| File::open(object.clone())).collect::<Result<Vec<_>>>()?;
-        let schemas = files.iter().map(File::schema).collect::<Result<Vec<_>>>()?;
-        let all_names: Vec<String> = schemas
-            .first()
-            .map(|table| table.columns().iter().map(|column| column.name.clone()).collect())
-            .unwrap_or_default();
-        let data = DataFiles::from_objects(probe.store.clone(), keys, objects);
-        // Compares the columns of the files.
-        let empty = DataFiles::from_objects(probe.store.clone(), Vec::new(), Vec::new());
-        let columns = Joined::new(INFO.name, empty, schemas)?.columns().to_vec();
-        let mut firsts = vec![0u64];
-        for file in &files {
-            let end = firsts[firsts.len() - 1].checked_add(file.rows());
-            firsts.push(end.ok_or_else(|| {
-                Error::corrupt("more rows together than 64 bits count").at(file.object().name())
-            })?);
-        }
-        let files = Files { store: probe.store.clone(), files, firsts, limit: options.cache_limit };
-        columns::open(Samples::new(INFO.name, files, data, columns, &all_names, options), probe, options)
+        open_files(probe, keys, options)
     }
+}
+
+// These files as one data set.
+fn open_files(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<SharedSource> {
+    if probe.is_folder {
+        discover::refuse_missing_shards(keys.iter().map(String::as_str), |key| probe.store.display(key))?;
+    }
+    let objects = keys.iter().map(|key| probe.store.open(key)).collect::<Result<Vec<_>>>()?;
+    let files = objects.iter().map(|object| File::open(object.clone())).collect::<Result<Vec<_>>>()?;
+    let schemas = files.iter().map(File::schema).collect::<Result<Vec<_>>>()?;
+    let all_names: Vec<String> = schemas
+        .first()
+        .map(|table| table.columns().iter().map(|column| column.name.clone()).collect())
+        .unwrap_or_default();
+    let data = DataFiles::from_objects(probe.store.clone(), keys, objects);
+    // Compares the columns of the files.
+    let empty = DataFiles::from_objects(probe.store.clone(), Vec::new(), Vec::new());
+    let columns = Joined::new(INFO.name, empty, schemas)?.columns().to_vec();
+    let mut firsts = vec![0u64];
+    for file in &files {
+        let end = firsts[firsts.len() - 1].checked_add(file.rows());
+        firsts.push(end.ok_or_else(|| {
+            Error::corrupt("more rows together than 64 bits count").at(file.object().name())
+        })?);
+    }
+    let files = Files { store: probe.store.clone(), files, firsts, limit: options.cache_limit };
+    columns::open(Samples::new(INFO.name, files, data, columns, &all_names, options), probe, options)
 }
 
 fn is_named(key: &str) -> bool {

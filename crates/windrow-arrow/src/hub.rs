@@ -2,7 +2,7 @@
 //!
 //! Source: huggingface.co/docs/hub/datasets-manual-configuration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use globset::GlobBuilder;
 use serde::Deserialize;
@@ -64,48 +64,37 @@ impl Listed {
     /// # Errors
     /// `Config` where it lists several configs and says none to be the usual one; `Io`.
     pub(crate) fn of(probe: &Probe, keys: &[String]) -> Result<Option<Listed>> {
-        if !probe.is_folder || !probe.names().any(|name| name == README) {
-            return Ok(None);
-        }
-        let Some(object) = open_if_there(probe.store.as_ref(), &probe.below(README))? else {
-            return Ok(None);
-        };
-        if object.size() > MOST_BYTES {
-            return Ok(None);
-        }
-        let bytes = read_small(object.as_ref(), MOST_BYTES)?;
-        // A page for people that is no YAML at its top says nothing of files.
-        let front = front(&bytes).map(|front| front.configs).unwrap_or_default();
-        let mut found: Vec<(String, bool, Listed)> = Vec::new();
-        for config in front {
-            let is_usual = config.default.unwrap_or(config.config_name == "default");
-            let folder = config.data_dir.as_deref().map(|dir| plain(dir).trim_end_matches('/').to_string());
-            let mut splits: Vec<(String, Vec<String>)> = match (config.data_files, &folder) {
-                (None, Some(folder)) => of_folder(probe, keys, folder),
-                (files, folder) => patterns(files)
-                    .into_iter()
-                    .map(|(split, patterns)| {
-                        (split, matching(probe, keys, folder.as_deref().unwrap_or_default(), &patterns))
-                    })
-                    .collect(),
-            };
-            splits.retain(|(_, keys)| !keys.is_empty());
-            if !splits.is_empty() {
-                found.push((config.config_name, is_usual, Listed { splits }));
-            }
-        }
-        let usual = found.iter().position(|(_, is_usual, _)| *is_usual);
+        let mut found = configs(probe, keys)?;
+        let usual = found.iter().position(|config| config.is_usual);
         match (found.len(), usual) {
             (0, _) => Ok(None),
-            (1, _) => Ok(found.pop().map(|(_, _, listed)| listed)),
-            (_, Some(at)) => Ok(Some(found.swap_remove(at).2)),
+            (1, _) => Ok(found.pop().map(|config| config.listed)),
+            (_, Some(at)) => Ok(Some(found.swap_remove(at).listed)),
             (_, None) => {
-                let names: Vec<&str> = found.iter().map(|(name, _, _)| name.as_str()).collect();
+                let names: Vec<&str> = found.iter().map(|config| config.name.as_str()).collect();
                 Err(Error::config(format!("the folder holds several configs: {}", names.join(", ")))
                     .at(probe.display())
                     .hint("open the folder of one of them"))
             }
         }
+    }
+
+    /// The files of each split of each config, and of what is in none; `None` where no README lists any of them.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn each(probe: &Probe, keys: &[String]) -> Result<Option<Vec<Vec<String>>>> {
+        let configs = configs(probe, keys)?;
+        if configs.is_empty() {
+            return Ok(None);
+        }
+        let splits = configs.into_iter().flat_map(|config| config.listed.splits);
+        let mut groups: Vec<Vec<String>> = splits.map(|(_, keys)| keys).collect();
+        let listed: HashSet<&String> = groups.iter().flatten().collect();
+        let others: Vec<Vec<String>> =
+            keys.iter().filter(|key| !listed.contains(key)).map(|key| vec![key.clone()]).collect();
+        groups.extend(others);
+        Ok(Some(groups))
     }
 
     /// The files of a split; of the only one where none is asked for.
@@ -137,6 +126,48 @@ impl Listed {
             }
         }
     }
+}
+
+// A config that lists files which are there.
+struct Found {
+    name: String,
+    is_usual: bool,
+    listed: Listed,
+}
+
+// The configs of a folder that list any of its files `keys`.
+fn configs(probe: &Probe, keys: &[String]) -> Result<Vec<Found>> {
+    if !probe.is_folder || !probe.names().any(|name| name == README) {
+        return Ok(Vec::new());
+    }
+    let Some(object) = open_if_there(probe.store.as_ref(), &probe.below(README))? else {
+        return Ok(Vec::new());
+    };
+    if object.size() > MOST_BYTES {
+        return Ok(Vec::new());
+    }
+    let bytes = read_small(object.as_ref(), MOST_BYTES)?;
+    // A page for people that is no YAML at its top says nothing of files.
+    let front = front(&bytes).map(|front| front.configs).unwrap_or_default();
+    let mut found = Vec::new();
+    for config in front {
+        let is_usual = config.default.unwrap_or(config.config_name == "default");
+        let folder = config.data_dir.as_deref().map(|dir| plain(dir).trim_end_matches('/').to_string());
+        let mut splits: Vec<(String, Vec<String>)> = match (config.data_files, &folder) {
+            (None, Some(folder)) => of_folder(probe, keys, folder),
+            (files, folder) => patterns(files)
+                .into_iter()
+                .map(|(split, patterns)| {
+                    (split, matching(probe, keys, folder.as_deref().unwrap_or_default(), &patterns))
+                })
+                .collect(),
+        };
+        splits.retain(|(_, keys)| !keys.is_empty());
+        if !splits.is_empty() {
+            found.push(Found { name: config.config_name, is_usual, listed: Listed { splits } });
+        }
+    }
+    Ok(found)
 }
 
 // What is between the first two lines of three dashes; `None` where that is no YAML with configs.

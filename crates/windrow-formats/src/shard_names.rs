@@ -8,9 +8,10 @@ use windrow_core::store::key;
 
 use crate::token_runs::verify_each;
 
-/// Whether a name ends in `suffix`, or in that and the number of a shard.
+/// Whether a name ends in `suffix`, in small letters or in capitals, or in that and the number of a shard.
 pub(crate) fn is_named(name: &str, suffix: &str) -> bool {
-    let Some((_, rest)) = key::name_of(name).rsplit_once(suffix) else { return false };
+    let name = key::name_of(name).to_ascii_lowercase();
+    let Some((_, rest)) = name.rsplit_once(suffix) else { return false };
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let shard = rest.strip_prefix('-').and_then(|rest| rest.split_once("-of-"));
     rest.is_empty() || shard.is_some_and(|(number, of)| is_number(number) && is_number(of))

@@ -234,6 +234,12 @@ impl Samples for Joined {
         Ok(part.map(|part| part.table.data()))
     }
 
+    fn is_stored(&self, column: usize, found: &Found) -> Result<bool> {
+        // What compressed buffers expand to is not in the file.
+        let is_plain = self.tables.get(found.file).is_some_and(|part| part.table.is_plain());
+        Ok(found.start > 0 && is_plain && self.object(column, found.file)?.is_some())
+    }
+
     fn locate(&self, sample: u64, column: Option<usize>) -> Result<(String, Range<u64>)> {
         let (table, row) = self.find(sample)?;
         let part = &self.tables[table];

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use crate::error::{Error, Result};
-use crate::store::{Entry, plain_name};
+use crate::store::{Entry, key, plain_name};
 
 /// That no file is there twice, compressed and expanded or compressed in two ways, as `gzip -k` leaves it: each of its
 /// records would come twice, or half of them more often where it was interrupted.
@@ -68,10 +68,14 @@ fn shard(key: &str) -> Option<(&str, u64, &str, &str)> {
     (!total.is_empty()).then_some((&head[..start], number, total, after))
 }
 
-/// The objects whose key ends in one of `suffixes`, in natural order; among equals the earlier suffix comes first. A walk
-/// leaves out names that start with a dot.
+/// The objects whose key ends in one of `suffixes`, whatever the case, in natural order; among equals the earlier suffix comes
+/// first, and last what is written in another case. A walk leaves out names that start with a dot.
 pub fn among<'a>(entries: &'a [Entry], suffixes: &[&str]) -> Vec<&'a Entry> {
-    let rank = |key: &str| suffixes.iter().position(|suffix| key.ends_with(suffix));
+    let rank = |name: &str| {
+        let in_case = suffixes.iter().position(|suffix| name.ends_with(suffix));
+        in_case
+            .or_else(|| suffixes.iter().any(|suffix| key::has_suffix(name, suffix)).then_some(suffixes.len()))
+    };
     let mut found: Vec<(Vec<Part<'_>>, usize, &Entry)> = entries
         .iter()
         .filter(|e| !e.is_folder)
@@ -162,6 +166,25 @@ mod tests {
         for pair in names.windows(2) {
             assert_eq!(natural_order(pair[0], pair[1]), Ordering::Less, "{pair:?}");
         }
+    }
+
+    #[test]
+    fn a_suffix_may_be_in_capitals() {
+        let names = ["a.NPY", "a.npy", "b.Npy.GZ", "c.npz", "npy"];
+        let entries: Vec<Entry> = names
+            .map(|name| Entry {
+                key: name.to_string(),
+                size: 1,
+                is_folder: false,
+                modified_ns: None,
+                tag: None,
+            })
+            .into();
+        let found: Vec<&str> =
+            among(&entries, &[".npy", ".npy.gz"]).into_iter().map(|entry| entry.key.as_str()).collect();
+        assert_eq!(found, ["a.npy", "a.NPY", "b.Npy.GZ"]);
+        let twice = refuse_copies(["a.NPY", "a.NPY.GZ"].into_iter(), str::to_string);
+        assert!(twice.is_err());
     }
 
     #[test]

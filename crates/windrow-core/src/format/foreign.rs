@@ -1,11 +1,11 @@
-//! What other programs write and this build does not read, by its first bytes or by its name: so that errors can say what
-//! was found, and so that nothing of it is taken for IDs or for text.
+//! What other programs write, and this build does not read or does not read so, by its first bytes or by its name: so that errors
+//! can say what was found, and so that nothing of it is taken for IDs or for text.
 //!
 //! Raw IDs may begin with any bytes. So a magic number of a few bytes is never enough: what follows it, or is at the
 //! end, has to agree.
 
 use crate::error::{Error, Result};
-use crate::store::Object;
+use crate::store::{Compression, Object, begins_to_expand};
 
 /// How a file of torch.save begins that is not an archive: a pickle of a long number.
 pub const TORCH_STREAM: &[u8] =
@@ -24,9 +24,17 @@ pub struct Foreign {
 }
 
 impl Foreign {
-    /// That it is this, and is not read.
-    pub fn not_read(&self) -> String {
-        format!("it is {}, which this build does not read", self.name)
+    /// That it is this, and is not read where no name of the file would change that.
+    pub fn told(&self) -> String {
+        match self.is_read() {
+            true => format!("it is {}", self.name),
+            false => format!("it is {}, which this build does not read", self.name),
+        }
+    }
+
+    /// Whether it is read under another name, or with what belongs to it.
+    pub fn is_read(&self) -> bool {
+        ![EXPAND, WITH_ITS_LIBRARY, WEIGHTS].contains(&self.hint)
     }
 
     /// The error that a file is this one instead of what was `expected`.
@@ -102,6 +110,29 @@ pub fn refuse_as_text(object: &dyn Object) -> Result<()> {
     }
 }
 
+/// Refuses an object that cannot be headerless token IDs: those may begin with any bytes, but a header and what belongs to it are
+/// not IDs.
+///
+/// # Errors
+/// `Unsupported` for another kind of file, and for a compressed one; `Io`.
+pub fn refuse_as_ids(object: &dyn Object) -> Result<()> {
+    const ALL_THE_SAME: &str = "trust=True reads all of it as token IDs";
+    if let Some(kind) = of(object)? {
+        return Err(kind.instead_of("raw token IDs", object).hint(format!("{}; {ALL_THE_SAME}", kind.hint)));
+    }
+    match Compression::of(object)? {
+        Some(compression) if begins_to_expand(object)? => {
+            let suffix = compression.suffix();
+            Err(Error::unsupported(format!("expected raw token IDs, found a .{suffix} stream"))
+                .at(object.name())
+                .hint(format!(
+                    "expand it first, or name it .bin.{suffix}, which is read as it is; {ALL_THE_SAME}"
+                )))
+        }
+        _ => Ok(()),
+    }
+}
+
 const HEAD: u64 = 2048;
 const TAIL: u64 = 64;
 
@@ -156,6 +187,8 @@ const IDS_AFTER_HEADER: &str = "leave format= out: the header is read";
 const AS_IT_IS: &str = "it is read as it is, by `windrow tokenize` too: leave format= out, and let its name end as such names do";
 const WITH_ITS_LIBRARY: &str =
     "read it with the library that wrote it, and write JSON Lines or token IDs (wr.write)";
+const WITH_ITS_INDEX: &str =
+    "open the folder with its index.json, which says what is in it: alone it is not read";
 const WEIGHTS: &str = "these are weights of a model, not data: name the file with the data";
 
 static FOREIGN: &[Foreign] = &[
@@ -259,6 +292,7 @@ static FOREIGN: &[Foreign] = &[
         fits: |seen| {
             seen.begins(b"ARROW1\0\0")
                 || seen.begins(b"FEA1") && seen.tail.ends_with(b"FEA1") && seen.size >= 12
+                || seen.begins(&[0xff; 4]) && arrow_message(seen) == Some(ARROW_SCHEMA)
         },
     },
     Foreign {
@@ -362,7 +396,7 @@ static FOREIGN: &[Foreign] = &[
     },
     Foreign {
         name: "a chunk of LitData",
-        hint: WITH_ITS_LIBRARY,
+        hint: WITH_ITS_INDEX,
         suffixes: &[],
         fits: |seen| {
             seen.begins(b"LDFZ01\0\0") || seen.tail.ends_with(b"LDARW01\0") || {
@@ -373,7 +407,7 @@ static FOREIGN: &[Foreign] = &[
     },
     Foreign {
         name: "a shard of MosaicML Streaming (MDS)",
-        hint: WITH_ITS_LIBRARY,
+        hint: WITH_ITS_INDEX,
         suffixes: &[".mds", ".mds.zstd"],
         fits: |seen| {
             places(seen).is_some_and(|(table, first, last)| {
@@ -425,9 +459,35 @@ static FOREIGN: &[Foreign] = &[
                 || seen.begins(b"OggS\0\x02\0\0\0\0\0\0\0\0")
         },
     },
-    Foreign { name: "Bagz", hint: WITH_ITS_LIBRARY, suffixes: &[".bagz", ".bag"], fits: |_| false },
+    Foreign {
+        name: "Bagz",
+        hint: "open it by itself, or the folder that it is in",
+        suffixes: &[".bagz", ".bag"],
+        fits: |_| false,
+    },
     Foreign { name: "Lance", hint: WITH_ITS_LIBRARY, suffixes: &[".lance"], fits: |_| false },
 ];
+
+const ARROW_SCHEMA: u8 = 1;
+
+// The kind of the message that a stream of Arrow would begin with: a mark, the size of a flatbuffer, and the flatbuffer.
+fn arrow_message(seen: &Seen<'_>) -> Option<u8> {
+    let end = 8 + seen.u32(4).filter(|size| *size > 0 && size.is_multiple_of(8))?;
+    let half = |at: u64| Some(u16::from_le_bytes(seen.far(at, 2)?.try_into().ok()?));
+    let table = 8 + seen.u32(8)?;
+    let back = i32::from_le_bytes(seen.far(table, 4)?.try_into().ok()?);
+    // The size of the fields' places and of the table; then where the version is, the kind of the message and the message.
+    let fields = table.checked_add_signed(-i64::from(back))?;
+    let places = u64::from(half(fields)?);
+    let kind = u64::from(half(fields + 6)?);
+    let fits = end <= seen.size
+        && (10..=32).contains(&places)
+        && places.is_multiple_of(2)
+        && fields + places <= end
+        && (4..u64::from(half(fields + 2)?)).contains(&kind)
+        && table + kind < end;
+    seen.far(table + kind, 1).filter(|_| fits).map(|byte| byte[0])
+}
 
 // Of a table of a count and so many places and one more: where it ends, the first place and the last.
 fn places(seen: &Seen<'_>) -> Option<(u64, u64, u64)> {

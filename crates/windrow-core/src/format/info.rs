@@ -1,5 +1,7 @@
 //! What is said of a format in tables, help and errors, and which options it follows.
 
+use crate::store::key;
+
 /// What a format is, in words and lists: recognising, `inspect`, `--to`, errors about options, the docs and the tests
 /// walk it.
 #[derive(Clone, Copy, Debug)]
@@ -74,9 +76,9 @@ impl FormatInfo {
         !self.written_as.is_empty()
     }
 
-    /// Whether this is one of its series files, by its name.
+    /// Whether this is one of its series files, by its name, which may be in capitals.
     pub fn is_series_name(&self, name: &str) -> bool {
-        self.series_suffixes.iter().any(|suffix| name.ends_with(suffix))
+        self.series_suffixes.iter().any(|suffix| key::has_suffix(name, suffix))
     }
 }
 

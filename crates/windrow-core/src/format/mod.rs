@@ -288,8 +288,11 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
         // Formats whose files lie side by side see none below; each of these folders may be one of theirs.
         let splits = splits::among(probe.names().filter(|name| name.contains('/')));
         return match (foreign::among(probe.names()), probe.names().next()) {
-            (None, _) if splits.len() > 1 => splits::several(&splits, &probe.display()),
-            (Some((name, kind)), _) => error(format!("found {name:?}: {}", kind.not_read())).hint(kind.hint),
+            (found, _) if splits.len() > 1 && found.is_none_or(|(_, kind)| kind.is_read()) => {
+                splits::several(&splits, &probe.display())
+            }
+            (Some((name, kind)), _) => error(format!("found {name:?}: {}", kind.told()))
+                .hint(in_a_folder(probe).unwrap_or_else(|| kind.hint.to_string())),
             (None, None) => {
                 error("found an empty folder".to_string()).hint(format!("say which with format=…: {formats}"))
             }
@@ -297,16 +300,17 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
                 "found a folder of {} files, first {first:?}",
                 probe.entries.len()
             ))
-            .hint(match probe.names().any(lines::may_hold_records) {
-                true => "its .json files are documents that hold no series; format=\"jsonl\" reads an object a file".to_string(),
-                false => format!("say which with format=…: {formats}"),
+            .hint(match (in_a_folder(probe), probe.names().any(lines::may_hold_records)) {
+                (Some(hint), _) => hint,
+                (None, true) => "its .json files are documents that hold no series; format=\"jsonl\" reads an object a file".to_string(),
+                (None, false) => format!("say which with format=…: {formats}"),
             }),
         };
     }
     let object = probe.store.open(&probe.key).ok();
     let by_content = object.and_then(|object| foreign::of(object.as_ref()).ok().flatten());
     if let Some(kind) = by_content.or_else(|| foreign::named(&probe.key)) {
-        return error(kind.not_read()).hint(kind.hint);
+        return error(kind.told()).hint(kind.hint);
     }
     let start = String::from_utf8_lossy(&probe.head[..probe.head.len().min(16)]).into_owned();
     error(format!("found a file starting {start:?}")).hint(match Compression::of_head(&probe.head) {
@@ -314,6 +318,14 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
             .to_string(),
         None => format!("say which with format=…: {formats}"),
     })
+}
+
+// To open the first folder in a folder, where that is of a format whose files lie side by side.
+fn in_a_folder(probe: &Probe) -> Option<String> {
+    let (name, _) = probe.names().find_map(|name| name.split_once('/'))?;
+    let inner = Probe::at(probe.table, probe.store.clone(), &probe.below(name)).ok()?;
+    let format = choose(probe.table, &inner, None).ok()?;
+    Some(format!("the folder {name:?} in it is {}: open that one", format.info().title))
 }
 
 // A walk leaves out the names of version 2.

@@ -7,7 +7,7 @@ use super::Table;
 use super::checksum_rules::FormatRules;
 use crate::error::{Error, Kind, Result};
 use crate::manifest::{CHECKSUMS_FILE, Checked, FileRow, LISTING, Listing, MANIFEST_FILE, Manifest, PARTS};
-use crate::store::{Entry, FolderId, Noting, Store, entry_if_there, key, open_if_there};
+use crate::store::{Entry, FolderId, Noting, Store, entry_if_there, key, open_if_there, without_secrets};
 
 /// What a format sees of a path before it says whether it is the one.
 pub struct Probe {
@@ -198,9 +198,9 @@ impl Probe {
         self.store.entry(&self.key).is_ok_and(|entry| entry.size <= MOST)
     }
 
-    /// Last part of the key in lower case.
+    /// Last part of the key in lower case; of a URL without its query.
     pub fn file_name(&self) -> String {
-        key::name_of(&self.display()).to_ascii_lowercase()
+        key::name_of(&without_secrets(&self.display())).to_ascii_lowercase()
     }
 
     /// The files that the manifest lists are there, with the sizes that it says: of a folder all of them, of a file its own.

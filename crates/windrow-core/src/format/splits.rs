@@ -80,6 +80,15 @@ pub fn among<'k>(names: impl Iterator<Item = &'k str>) -> BTreeMap<&'static str,
     splits
 }
 
+/// Files in groups, one a split, in their order; those of none are a group too. Names are those that tell the split.
+pub fn grouped<'k>(keys: &'k [String], name: impl Fn(&'k str) -> &'k str) -> Vec<Vec<String>> {
+    let mut groups: BTreeMap<Option<&str>, Vec<String>> = BTreeMap::new();
+    for key in keys {
+        groups.entry(of_path(name(key))).or_default().push(key.clone());
+    }
+    groups.into_values().collect()
+}
+
 /// The splits in words.
 pub fn listed(splits: &BTreeMap<&'static str, (usize, &str)>) -> String {
     let told: Vec<String> = splits

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
-use super::Object;
+use super::{Object, key};
 use crate::error::Result;
 
 /// How an object is compressed.
@@ -68,9 +68,9 @@ impl Compression {
     }
 }
 
-/// A name without `.gz` or `.zst`.
+/// A name without `.gz` or `.zst`, also in capitals.
 pub fn plain_name(name: &str) -> &str {
-    [".gz", ".zst"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
+    [".gz", ".zst"].iter().find_map(|suffix| key::without_suffix(name, suffix)).unwrap_or(name)
 }
 
 /// All members of a gzip stream, or all frames of a Zstandard one.

@@ -7,7 +7,7 @@ use super::cache::{BUFFER, Cache};
 use super::compression::Compression;
 use super::stream::Stream;
 use super::version::Version;
-use super::{Object, Store};
+use super::{Object, Store, key};
 use crate::error::{Error, Kind, Result};
 
 /// Opens an object; where it is compressed, expands it first into the cache (`$WINDROW_CACHE`, else
@@ -55,7 +55,7 @@ pub fn expanded_checked(
 fn check_plain(object: &dyn Object) -> Result<()> {
     let promised = [Compression::Gzip, Compression::Zstd]
         .into_iter()
-        .find(|c| object.name().strip_suffix(c.suffix()).is_some_and(|name| name.ends_with('.')));
+        .find(|c| key::has_suffix(object.name(), &format!(".{}", c.suffix())));
     let Some(promised) = promised else { return Ok(()) };
     let mut scratch = Vec::new();
     let head = object.read(0, object.size().min(4) as usize, &mut scratch)?;

@@ -31,3 +31,20 @@ pub fn folder_of(key: &str) -> &str {
 pub fn name_of(key: &str) -> &str {
     key.rsplit_once('/').map_or(key, |(_, name)| name)
 }
+
+/// A name without this end, which is ASCII and may be written in capitals; `None` for a name with another one.
+///
+/// ```
+/// # use windrow_core::store::key;
+/// assert_eq!(key::without_suffix("A.NPY", ".npy"), Some("A"));
+/// assert_eq!(key::without_suffix("a.npz", ".npy"), None);
+/// ```
+pub fn without_suffix<'n>(name: &'n str, suffix: &str) -> Option<&'n str> {
+    let at = name.len().checked_sub(suffix.len())?;
+    name.get(at..)?.eq_ignore_ascii_case(suffix).then(|| &name[..at])
+}
+
+/// Whether a name ends so, in small letters or in capitals.
+pub fn has_suffix(name: &str, suffix: &str) -> bool {
+    without_suffix(name, suffix).is_some()
+}

@@ -5,13 +5,14 @@ mod write;
 
 use std::sync::Arc;
 
+use windrow_core::format::verify::{Opened, Verifier, Verify};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{
     Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, discover, splits,
 };
 use windrow_core::source::SharedSource;
 use windrow_core::store::{Object, key};
-use windrow_core::{Error, Result};
+use windrow_core::{Error, Kind, Result};
 use windrow_ipc::{Joined, Table};
 
 use self::saved::{DICT, Saved};
@@ -48,6 +49,35 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::NONE
 };
 
+impl Verify for Arrow {
+    fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
+        match out.read_by(format, probe)? {
+            Opened::Before | Opened::Read(_) => Ok(()),
+            Opened::Not(error) if !probe.is_folder || error.kind() != Kind::Config => {
+                out.found(error, &probe.display(), "content")
+            }
+            // Without a split that is named, none is opened.
+            Opened::Not(error) if saved::is_saved(probe) => out.found(error, &probe.display(), "content"),
+            Opened::Not(_) if probe.names().any(|name| name == DICT) => {
+                for split in saved::splits(probe)? {
+                    match Probe::at(probe.table, probe.store.clone(), &probe.below(&split)) {
+                        Ok(split) => self.records(format, &split, out)?,
+                        Err(error) => out.found(error, &probe.below(&split), "split")?,
+                    }
+                }
+                Ok(())
+            }
+            Opened::Not(_) => {
+                let splits = splits::grouped(&joined(probe), |key| probe.name_of(key));
+                out.read_splits(format, probe, &splits, &|keys| {
+                    let options = Options::default();
+                    columns::open(open_files(probe, keys, &options)?, probe, &options)
+                })
+            }
+        }
+    }
+}
+
 impl Format for Arrow {
     fn info(&self) -> &'static FormatInfo {
         &INFO
@@ -72,6 +102,10 @@ impl Format for Arrow {
 
     fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
         Ok(Some(Box::new(WriteArrow::of(options)?)))
+    }
+
+    fn verifier(&self) -> &'static dyn Verify {
+        &Arrow
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -84,11 +84,8 @@ impl Saved {
         let keys = |files: Vec<File>| -> Result<Vec<String>> {
             files.into_iter().map(|File { filename }| found(probe, &filename)).collect()
         };
+        // None where no rows were saved.
         let data = keys(state._data_files)?;
-        if data.is_empty() {
-            return Err(Error::corrupt("expected files with rows, it names none")
-                .at(probe.store.display(&probe.below(STATE))));
-        }
         Ok(Saved { data, indices: keys(state._indices_data_files.unwrap_or_default())? })
     }
 }

@@ -90,7 +90,7 @@ impl Format for Bagz {
         for (file, name) in keys.iter().enumerate() {
             let limits = key::below(key::folder_of(name), &format!("{LIMITS}{}", key::name_of(name)));
             let limits = probe.file(&limits)?.map(|entry| probe.store.open_listed(&entry)).transpose()?;
-            records.add(file, limits, name.ends_with(".bagz"))?;
+            records.add(file, limits, key::has_suffix(name, ".bagz"))?;
         }
         payload::open(records, probe, options)
     }
@@ -100,7 +100,7 @@ impl Format for Bagz {
 fn keys(probe: &Probe) -> Vec<String> {
     let is_data = |name: &str| {
         let name = key::name_of(name);
-        (name.ends_with(".bagz") || name.ends_with(".bag")) && !name.starts_with(LIMITS)
+        (key::has_suffix(name, ".bagz") || key::has_suffix(name, ".bag")) && !name.starts_with(LIMITS)
     };
     top_files(probe, is_data)
 }

@@ -47,7 +47,7 @@ static INFO: FormatInfo = FormatInfo {
     layout: "a folder with `encoded_audio/*.pt`, or `*.pt` without such a folder; prompts in `metadata.json` or \
              `.txt` files; or one `.pt`",
     records: "codes [T, C] of a tensor, with `text`, `name` and the fields of `metadata.json` beside it",
-    written_by: "`windrow encode`, `windrow convert --to codes`, Dia's preencode_audio.py, torch.save",
+    written_by: "`windrow encode`, `windrow convert --to codes`, `wr.write`, Dia's preencode_audio.py, torch.save",
     holds: &[Holds::Codes],
     written_as: "a folder of encoded_audio/NAME.pt, torch tensors [T, C], and metadata.json with their prompts",
     ..FormatInfo::NONE
@@ -68,7 +68,7 @@ impl Format for Codes {
         }
         let is_track = |name: &str| {
             let name = name.strip_prefix(FOLDER).and_then(|n| n.strip_prefix('/')).unwrap_or(name);
-            name.ends_with(SUFFIX) && !name.contains('/')
+            key::has_suffix(name, SUFFIX) && !name.contains('/')
         };
         match probe.names().any(is_track) {
             true => Confidence::Yes,
@@ -122,7 +122,7 @@ fn tracks(probe: &Probe, options: &Options) -> Result<Tracks> {
         false => {
             let folder = key::folder_of(&probe.key);
             // A prompt may be beside it; its folder is nothing else of the data set.
-            let prompt = probe.key.strip_suffix(SUFFIX).unwrap_or(&probe.key).to_string() + ".txt";
+            let prompt = key::without_suffix(&probe.key, SUFFIX).unwrap_or(&probe.key).to_string() + ".txt";
             let beside = entry_if_there(probe.store.as_ref(), &prompt)?.filter(|e| !e.is_folder);
             let beside: Vec<Entry> = beside.into_iter().collect();
             build(probe, folder, vec![probe.key.clone()], &beside, options)
@@ -141,7 +141,7 @@ fn build(
         .into_iter()
         .map(|key| {
             let name = key::name_of(&key);
-            let stem = name.strip_suffix(SUFFIX).unwrap_or(name).to_string();
+            let stem = key::without_suffix(name, SUFFIX).unwrap_or(name).to_string();
             (key, stem)
         })
         .collect();
@@ -186,7 +186,7 @@ fn list(probe: &Probe) -> Result<Vec<String>> {
         let inside = start == 0 || (key.starts_with(&folder) && key.as_bytes().get(start - 1) == Some(&b'/'));
         inside && !key[start..].contains('/')
     };
-    let is_track = |key: &str| below(key) && key.ends_with(SUFFIX);
+    let is_track = |key: &str| below(key) && key::has_suffix(key, SUFFIX);
     let mut keys: Vec<String> = found.iter().filter(|e| is_track(&e.key)).map(|e| e.key.clone()).collect();
     if keys.is_empty() {
         return Err(Error::not_found(format!(

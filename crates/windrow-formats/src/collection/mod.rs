@@ -162,7 +162,7 @@ fn named_as_series<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<Stri
         let is_side = |name: &str| {
             name == META || name == MANIFEST_FILE || name.ends_with(&format!(".{MANIFEST_FILE}"))
         };
-        suffixes.iter().any(|suffix| name.ends_with(suffix)) && !is_side(key::name_of(name))
+        suffixes.iter().any(|suffix| key::has_suffix(name, suffix)) && !is_side(key::name_of(name))
     };
     let outermost = shards.iter().filter(|folder| folder.is_empty() || !in_shards(folder));
     let files = names.filter(|name| is_series(name) && !in_shards(name)).map(str::to_string);

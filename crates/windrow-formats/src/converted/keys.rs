@@ -1,14 +1,16 @@
 //! The keys of a record, and which of them holds the series.
 
-use super::event::{Event, TARGET, word_of_target};
+use super::event::{Event, START, TARGET, word_of_target};
 
 /// The key of a series, unless another is named.
 const USUAL: &str = "sequence";
+/// What to do about a key that holds no series: which others the record has is not known before it ends.
+pub(super) const NAMED: &str = "column= names the key that holds the series";
 /// Characters of keys that an error shows.
 const SHOWN: usize = 300;
 
-/// Which key holds the series: the one that was named, else `sequence`, else the only one of the first record that holds
-/// numbers.
+/// Which key holds the series: the one that was named, else `sequence`, else GluonTS's `target` beside a `start`, else the only one
+/// of the first record that holds numbers.
 pub(super) struct Keys {
     column: Option<String>,
     /// No record has ended yet, and no key was named.
@@ -20,6 +22,7 @@ pub(super) struct Keys {
     open: String,
     numbers: bool,
     others: bool,
+    has_start: bool,
     only: Option<String>,
 }
 
@@ -33,6 +36,7 @@ impl Keys {
             open: String::new(),
             numbers: false,
             others: false,
+            has_start: false,
             only: None,
         }
     }
@@ -56,6 +60,7 @@ impl Keys {
     pub(super) fn clear(&mut self) {
         self.names.clear();
         self.lists.clear();
+        self.has_start = false;
     }
 
     /// Takes in a value beside the series, or a part of it, of which `depth` lists and objects are open.
@@ -80,7 +85,10 @@ impl Keys {
             Event::Text(text) if depth > 0 && self.open == TARGET && word_of_target(text).is_some() => {
                 self.numbers = true;
             }
-            _ => self.others = true,
+            event => {
+                self.has_start |= depth == 0 && self.open == START && matches!(event, Event::Text(_));
+                self.others = true;
+            }
         }
     }
 
@@ -98,23 +106,27 @@ impl Keys {
 
     /// A record has ended without the key.
     pub(super) fn ended_without(&mut self) {
-        if let ([only], true) = (&self.lists[..], self.undecided) {
-            self.only = Some(only.clone());
+        if !self.undecided {
+            return;
         }
+        // Beside the series, GluonTS has covariates of numbers.
+        let target = self.lists.iter().find(|key| self.has_start && *key == TARGET);
+        let only = self.lists.first().filter(|_| self.lists.len() == 1);
+        self.only = target.or(only).cloned().or_else(|| self.only.take());
     }
 
-    /// The key that holds the series instead, where there is one only.
+    /// The key that holds the series instead, where it is clear which one does.
     pub(super) fn only(&self) -> Option<String> {
         self.only.clone()
     }
 
-    /// What to do about a record without it.
+    /// What to do about a record without it, which has ended.
     pub(super) fn hint(&self) -> String {
         let names = if self.names.is_empty() { "none" } else { &self.names };
         let lists = match self.lists.len() {
             0 => String::new(),
             _ => format!("; numbers are in {}", self.lists.join(", ")),
         };
-        format!("its other keys: {names}{lists}; column= names the one that holds the series")
+        format!("its other keys: {names}{lists}; {NAMED}")
     }
 }

@@ -14,7 +14,7 @@ use windrow_core::store::plain_name;
 use windrow_core::{DType, Error, Result};
 
 use super::event::{Event, MOST_DEPTH, START, Sink, TARGET, word_of_target};
-use super::keys::Keys;
+use super::keys::{Keys, NAMED};
 use super::literal::Literal;
 use super::writer::Writer;
 
@@ -115,7 +115,8 @@ pub(crate) struct Shapes<'d> {
     /// Of the extras: JSON text, every value followed by a comma; how many lists and objects are open.
     extras: String,
     open: usize,
-    /// That some extra became null was said.
+    /// The first number of an extra that became null, and whether a warning names it.
+    nulled: Option<f64>,
     warned: bool,
 }
 
@@ -143,6 +144,7 @@ impl<'d> Shapes<'d> {
             row: 0,
             extras: String::new(),
             open: 0,
+            nulled: None,
             warned: false,
         }
     }
@@ -212,7 +214,7 @@ impl<'d> Shapes<'d> {
             At::Sequence => {
                 let wanted =
                     format!("expected `{}` to be a list of numbers, found {found}", self.keys.column());
-                return self.error(wanted, byte).hint(self.keys.hint());
+                return self.error(wanted, byte).hint(NAMED);
             }
             At::Dict | At::Extra => ("a key or a value", RECORD),
             At::Done => ("the end of the file", "several values in one file: write one a line into a .jsonl"),
@@ -361,10 +363,8 @@ impl<'d> Shapes<'d> {
             Event::Float(number) | Event::Overflow(number) | Event::Stored(Number::Float(number), _)
                 if !number.is_finite() =>
             {
-                if !self.warned {
-                    log::warn!("{}: {number} in the metadata of a record is read as null", self.writer.file);
-                    self.warned = true;
-                }
+                self.nulled.get_or_insert(number);
+                self.warn_of_null();
                 self.extras.push_str("null,");
             }
             Event::Float(number) | Event::Overflow(number) | Event::Stored(Number::Float(number), _) => {
@@ -383,6 +383,14 @@ impl<'d> Shapes<'d> {
             Event::Empty(_) => return Ok(()),
         }
         self.end_extra(&event, byte)
+    }
+
+    // Once, and not while the number may turn out to be one of the series.
+    fn warn_of_null(&mut self) {
+        if let Some(number) = self.nulled.filter(|_| !self.warned && !self.keys.is_undecided()) {
+            log::warn!("{}: {number} in the metadata of a record is read as null", self.writer.file);
+            self.warned = true;
+        }
     }
 
     // What of an extra is open after a value or an end.
@@ -522,6 +530,7 @@ impl Sink for Shapes<'_> {
                 true if self.extras.len() > MOST_EXTRAS => Err(self.too_much(byte)),
                 true => {
                     self.keys.decided();
+                    self.warn_of_null();
                     self.end_record(byte)
                 }
                 false => {

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use windrow_core::format::verify::{Verifier, Verify};
 use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign, splits};
 use windrow_core::source::{Schema, SharedSource, Track};
-use windrow_core::store::read_small;
+use windrow_core::store::{key, read_small};
 use windrow_core::{DType, Element, Error, Result};
 
 use self::index::{Documents, Ends};
@@ -36,7 +36,7 @@ static INFO: FormatInfo = FormatInfo {
     title: "datatrove",
     layout: "`.ds` files of uint16 or uint32 with `.ds.index`, and `.ds.loss` and `.ds.metadata` where they are",
     records: "a document; without an index the token IDs of a file",
-    written_by: "datatrove's tokenizer steps, nanotron's preprocessing, `windrow convert --to datatrove`",
+    written_by: "datatrove's tokenizer steps, nanotron's preprocessing, `windrow tokenize --to datatrove`, `windrow convert --to datatrove`, `wr.write`",
     holds: &[Holds::Tokens],
     data_suffixes: &[".ds", ".ds.index", ".ds.loss"],
     written_as: "a folder with one `.ds`, its index and metadata",
@@ -84,9 +84,15 @@ impl Format for Datatrove {
         }
         tokenizer_must_be(probe.manifest.as_ref(), options.tokenizer.as_deref(), &probe.display())?;
         let missing = |key: &str, _| Error::not_found("the file is gone").at(key);
-        let files = DataFiles::listed(probe, keys.clone(), missing)?;
+        let mut files = DataFiles::listed(probe, keys.clone(), missing)?;
         let losses = all_or_none(probe, &keys, LOSS)?;
         let indices = DataFiles::listed(probe, all_or_none(probe, &keys, INDEX)?, missing)?;
+        // An index is compared with the size of its file.
+        if indices.count() == 0 && !options.trust {
+            files = files.checked_by(foreign::refuse_as_ids)?;
+            // Whoever opens the data is told, and not asked for the dtype of another kind of file.
+            files.get(0)?;
+        }
         let track = match losses.is_empty() {
             true => None,
             false => Some(DataFiles::listed(probe, losses, missing)?),
@@ -125,7 +131,7 @@ impl Format for Datatrove {
 
 // The `.ds` files, in natural order.
 fn keys(probe: &Probe) -> Vec<String> {
-    top_files(probe, |name| name.ends_with(DATA))
+    top_files(probe, |name| key::has_suffix(name, DATA))
 }
 
 // What is beside the files: beside all of them, or beside none.

@@ -93,7 +93,7 @@ static INFO: FormatInfo = FormatInfo {
     title: "Byte-offset index",
     layout: "`index/file_location.txt` and `index/sample_locations.bin` beside JSONL or token files",
     records: "one JSON value, or one sample of tokens with arrays beside it",
-    written_by: "`windrow index`, `windrow tokenize`, data-forager",
+    written_by: "`windrow index`, `windrow tokenize`, `windrow convert --to forager`, `wr.write`, data-forager",
     holds: &[Holds::Rows, Holds::Tokens],
     open_options: &["allow_outside", "columns", "index_folder"],
     chosen_by: Some("index_folder"),

@@ -69,7 +69,8 @@ impl Chunks {
             firsts.push(last.checked_add(*items).ok_or_else(|| {
                 Error::corrupt("more items together than 64 bits count").at(probe.display())
             })?);
-            let tokens = tokens.zip(width).and_then(|(tokens, width)| tokens.checked_mul(width));
+            // More than 64 bits count is more than a file holds, too.
+            let tokens = tokens.zip(width).map(|(tokens, width)| tokens.saturating_mul(width));
             chunks.push(Described { items: *items, bytes: *bytes, tokens });
         }
         let opened = chunks.iter().map(|_| OnceLock::new()).collect();

@@ -8,8 +8,9 @@ use windrow_core::format::verify::{Verifier, Verify};
 use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
+use windrow_core::manifest::{MANIFEST_FILE, Manifest};
 use windrow_core::source::{Schema, SharedSource};
-use windrow_core::store::Object;
+use windrow_core::store::{Object, key};
 use windrow_core::{DType, Element, Error, Result};
 
 use self::write::WriteLlmc;
@@ -30,7 +31,7 @@ static INFO: FormatInfo = FormatInfo {
     title: "llm.c",
     layout: "`.bin` files with a header of 256 int32 (magic number, version, count), then uint16 or uint32",
     records: "the token IDs of a file",
-    written_by: "llm.c, modded-nanogpt, `windrow convert --to llmc`",
+    written_by: "llm.c, modded-nanogpt, `windrow tokenize --to llmc`, `windrow convert --to llmc`, `wr.write`",
     holds: &[Holds::Tokens],
     data_suffixes: &[".bin"],
     written_as: "one `.bin` with llm.c's header",
@@ -65,6 +66,19 @@ impl Format for Llmc {
 
     fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
         Ok(Some(Box::new(WriteLlmc)))
+    }
+
+    // Where a folder holds one file, the manifest beside the file is that of the folder: `tokenize` writes such a one.
+    fn find_manifest(&self, probe: &Probe) -> Result<Option<Manifest>> {
+        let keys = if probe.is_folder { keys(probe) } else { Vec::new() };
+        let [only] = &keys[..] else { return Ok(None) };
+        let beside = format!("{}.{MANIFEST_FILE}", probe.name_of(only));
+        // Asked for where it was seen alone: a store answers each question late.
+        if !probe.names().any(|name| name == beside) {
+            return Ok(None);
+        }
+        let found = Manifest::read(probe.store.open(&probe.below(&beside))?.as_ref())?;
+        Ok(Some(found).filter(|found| found.format == self.name()))
     }
 
     fn verifier(&self) -> &'static dyn Verify {
@@ -139,7 +153,7 @@ impl Runs for Streams {
 
 // The `.bin` files of a folder, in natural order; a file, whatever it is called.
 fn keys(probe: &Probe) -> Vec<String> {
-    top_files(probe, |name| !probe.is_folder || name.ends_with(".bin"))
+    top_files(probe, |name| !probe.is_folder || key::has_suffix(name, ".bin"))
 }
 
 // Whether a file begins as one with token IDs: magic number and version, then zeros behind the count, or a count that fits the

@@ -35,7 +35,7 @@ static INFO: FormatInfo = FormatInfo {
     title: "Megatron",
     layout: "`<prefix>.bin` and `<prefix>.idx`, one pair or a folder of them",
     records: "one sequence: a document, or a part of one with the number of its document beside it",
-    written_by: "`windrow convert --to megatron`, `windrow tokenize --to megatron`, Megatron's preprocess_data",
+    written_by: "`windrow convert --to megatron`, `windrow tokenize --to megatron`, `wr.write`, Megatron's preprocess_data",
     holds: &[Holds::Tokens],
     data_suffixes: &[".bin", ".idx"],
     written_as: "`.bin` and `.idx`, a sequence per record",

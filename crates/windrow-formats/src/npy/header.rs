@@ -4,7 +4,7 @@ use windrow_core::store::Object;
 use windrow_core::{DType, Element, Error, Result};
 
 /// How such a file begins.
-pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
+const MAGIC: &[u8] = b"\x93NUMPY";
 /// numpy's own limit is 10,000 characters; nothing but a structured dtype comes near it.
 const MOST_HEADER: usize = 64 << 10;
 /// What the dimensions of an array without numbers may multiply to, those of 0 left out.

@@ -12,7 +12,7 @@ use windrow_core::store::{Object, expanded};
 use windrow_core::{Kind, Result};
 
 use self::header::objects_start;
-pub(super) use self::header::{Header, MAGIC, MOST_PREFIX, element};
+pub(super) use self::header::{Header, MOST_PREFIX, element};
 use self::write::WriteNpy;
 pub(super) use self::write::{descr, header};
 use super::arrays::{Array, Arrays, Lies};
@@ -31,7 +31,7 @@ static INFO: FormatInfo = FormatInfo {
     title: "numpy array",
     layout: "one `.npy` file, also `.gz` and `.zst`",
     records: "one sequence: all of `[T]`, a row of `[N, T]`, or `[T, C]` of `[N, T, C]`; `axis=\"time\"`: all of `[T, C]`",
-    written_by: "numpy.save",
+    written_by: "`windrow convert --to npy`, `wr.write`, numpy.save",
     holds: &[Holds::Series, Holds::Tokens],
     series_suffixes: SUFFIXES,
     data_suffixes: SUFFIXES,

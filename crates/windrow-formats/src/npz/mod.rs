@@ -42,7 +42,7 @@ static INFO: FormatInfo = FormatInfo {
     title: "numpy archive",
     layout: "one `.npz` file: a zip of `.npy` arrays of one kind, stored or deflated",
     records: "the sequences of each array as in `npy`, in the archive's order",
-    written_by: "numpy.savez, numpy.savez_compressed",
+    written_by: "`windrow convert --to npz`, `wr.write`, numpy.savez, numpy.savez_compressed",
     holds: &[Holds::Series, Holds::Tokens],
     series_suffixes: SUFFIXES,
     data_suffixes: SUFFIXES,

@@ -3,7 +3,6 @@
 use windrow_core::Result;
 use windrow_core::format::verify::{Opened, Verifier, Verify};
 use windrow_core::format::{Format, Probe};
-use windrow_core::store::{Io, Local};
 
 use super::Npz;
 
@@ -13,9 +12,7 @@ impl Verify for Npz {
             Opened::Before => Ok(()),
             Opened::Not(error) => out.found(error, &probe.display(), "content"),
             // Arrays that are read in place are read without a look at their checksums.
-            Opened::Read(source) => {
-                source.files().iter().try_for_each(|info| archive(&info.file, info.size, out))
-            }
+            Opened::Read(_) => archive(probe, out),
         }
     }
 
@@ -24,14 +21,14 @@ impl Verify for Npz {
     }
 }
 
-fn archive(file: &str, size: u64, out: &mut Verifier<'_>) -> Result<()> {
-    use windrow_core::store::Store;
-    out.expect(size);
-    let object = Local::new(file).io(Io::Pread).open("");
-    let damaged = object.and_then(|object| Npz.damaged(object.as_ref(), &mut |bytes| out.step(bytes)));
+fn archive(probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
+    let damaged = probe.store.open(&probe.key).and_then(|object| {
+        out.expect(object.size());
+        Npz.damaged(object.as_ref(), &mut |bytes| out.step(bytes))
+    });
     let damaged = match damaged {
         Ok(damaged) => damaged,
-        Err(error) => return out.found(error, file, "content"),
+        Err(error) => return out.found(error, &probe.display(), "content"),
     };
     for array in damaged {
         let what = format!("bytes {}..{}", array.bytes.start, array.bytes.end);

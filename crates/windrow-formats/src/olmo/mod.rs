@@ -9,9 +9,9 @@ use std::sync::Arc;
 use windrow_core::format::verify::{Verifier, Verify};
 use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign, splits};
 use windrow_core::source::{Schema, SharedSource};
-use windrow_core::store::Object;
+use windrow_core::store::{Object, key};
 use windrow_core::{DType, Element, Error, Result};
 
 use self::documents::Documents;
@@ -35,7 +35,7 @@ static INFO: FormatInfo = FormatInfo {
     title: "OLMo, dolma",
     layout: "headerless `.npy` files of uint8, uint16, uint32 or uint64, with `.csv.gz` where documents are known",
     records: "a document with id, src and loc beside it; without a `.csv.gz` the token IDs of a file",
-    written_by: "dolma tokens, OLMo-core, `windrow convert --to olmo`",
+    written_by: "dolma tokens, OLMo-core, `windrow convert --to olmo`, `wr.write`",
     holds: &[Holds::Tokens],
     data_suffixes: &[".npy"],
     written_as: "a folder with one headerless `.npy` and its `.csv.gz`",
@@ -86,8 +86,17 @@ impl Format for Olmo {
         }
         tokenizer_must_be(probe.manifest.as_ref(), options.tokenizer.as_deref(), &probe.display())?;
         let missing = |key: &str, _| Error::not_found("the file is gone").at(key);
-        let files = DataFiles::listed(probe, keys.clone(), missing)?.checked_by(refuse_header)?;
+        let files = DataFiles::listed(probe, keys.clone(), missing)?;
         let tables = tables(probe, &keys)?;
+        // Documents are compared with the size of their file.
+        let files = match tables.is_empty() && !options.trust {
+            true => files.checked_by(refuse_others)?,
+            false => files.checked_by(refuse_header)?,
+        };
+        // Whoever opens the data is told, and not asked for the dtype of another kind of file.
+        if tables.is_empty() {
+            files.get(0)?;
+        }
         let known = probe.manifest.as_ref();
         let dtype =
             dtype(probe, &files, &tables, options.dtype.or(known.and_then(|manifest| manifest.dtype)))?;
@@ -112,6 +121,11 @@ impl Format for Olmo {
         }
         Ok(Arc::new(source))
     }
+}
+
+fn refuse_others(object: &dyn Object) -> Result<()> {
+    refuse_header(object)?;
+    foreign::refuse_as_ids(object)
 }
 
 fn refuse_header(object: &dyn Object) -> Result<()> {
@@ -144,13 +158,15 @@ fn is_headerless(object: &dyn Object) -> Result<bool> {
 
 // The files with token IDs, in natural order.
 fn keys(probe: &Probe) -> Vec<String> {
-    top_files(probe, |name| name.ends_with(DATA))
+    top_files(probe, |name| key::has_suffix(name, DATA))
 }
 
 // The documents of each file: of all of them, or of none.
 fn tables(probe: &Probe, keys: &[String]) -> Result<Vec<Table>> {
-    let names: Vec<String> =
-        keys.iter().map(|key| format!("{}{DOCUMENTS}", key.strip_suffix(DATA).unwrap_or(key))).collect();
+    let names: Vec<String> = keys
+        .iter()
+        .map(|key| format!("{}{DOCUMENTS}", key::without_suffix(key, DATA).unwrap_or(key)))
+        .collect();
     let (store, mut there) = (probe.store.as_ref(), Vec::new());
     for name in &names {
         there.extend(probe.file(name)?.map(|_| name));

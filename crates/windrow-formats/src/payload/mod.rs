@@ -1,5 +1,6 @@
 //! What a record of bytes holds, where its format does not say: bytes, text, JSON, or a tf.train.Example.
 
+mod beside;
 mod example;
 mod write;
 mod write_example;
@@ -65,7 +66,9 @@ pub(crate) trait Blobs: Send + Sync + 'static {
 /// `Config` for options that do not fit each other; what reading the first record says.
 pub(crate) fn open(blobs: impl Blobs, probe: &Probe, options: &Options) -> Result<SharedSource> {
     let mut options = options.clone();
-    if let Some(written) = probe.manifest.as_ref().filter(|written| written.format == blobs.format()) {
+    let beside = beside::of_each(probe, blobs.format(), &options)?;
+    let written = probe.manifest.as_ref().filter(|written| written.format == blobs.format());
+    if let Some(written) = written.or(beside.as_ref()) {
         write::as_written(written, &mut options);
     }
     let options = &options;

@@ -15,7 +15,7 @@ use windrow_core::{Error, Result};
 
 use self::scan::Scan;
 use self::write::WriteLines;
-use super::converted::{self, Event, Parse, Shapes, Sink, TARGET, word_of_target};
+use super::converted::{self, Event, Parse, START, Shapes, Sink, TARGET, word_of_target};
 use super::json_lines::NAME;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -72,7 +72,7 @@ static LINES: FormatInfo = FormatInfo {
     title: "Series in JSON Lines",
     layout: "one `.jsonl` or `.ndjson` file, or a `.json` that holds lines, also `.gz` and `.zst`, whose first line is a series",
     records: "numbers [T] or [T, C] per line: a list, or one key of an object (`sequence`, `column=`, GluonTS's `target`) with extras beside it",
-    written_by: "any program",
+    written_by: "`windrow convert --to jsonl`, `wr.write`, any program",
     holds: &[Holds::Series],
     series_suffixes: lines::SUFFIXES,
     open_options: &["column"],
@@ -178,21 +178,27 @@ struct Beginning {
     /// Keys before it that hold lists of numbers, and whether the last one of them is a series.
     lists_of_numbers: usize,
     named: bool,
+    /// It has what GluonTS calls the time and the values of a series.
+    has_start: bool,
+    has_target: bool,
     /// It has `sequence`, or is a text.
     is_decided: bool,
 }
 
 impl Beginning {
-    /// Whether the only list of numbers of an object is a series: that of GluonTS, or one of fractions. Whole numbers are IDs.
+    /// Whether a list of numbers of an object is a series: that of GluonTS, with covariates beside it where it has a start, or the
+    /// only one, of fractions. Whole numbers are IDs.
     fn has_series(mut self) -> bool {
         self.end_of_key();
-        !self.is_decided && self.lists_of_numbers == 1 && self.named
+        let is_row = self.has_start && self.has_target;
+        !self.is_decided && (is_row || self.lists_of_numbers == 1 && self.named)
     }
 
     fn end_of_key(&mut self) {
         if self.numbers && !self.others {
             self.lists_of_numbers += 1;
             self.named = self.key == TARGET || self.fractions;
+            self.has_target |= self.key == TARGET;
         }
         (self.numbers, self.fractions, self.others) = (false, false, false);
     }
@@ -222,6 +228,7 @@ impl Beginning {
             }
             Event::Text(text) => {
                 self.others |= self.depth > 0;
+                self.has_start |= self.depth == 0 && self.key == START;
                 self.is_decided |= text.len() > LONG;
             }
             _ => {}
@@ -320,6 +327,8 @@ mod tests {
             "{\"sequence\": []}\n{\"sequence\": [[]]}\r\n{\"sequence\": [1]}",
             "{\"start\": \"2021-01-01 00:00:00\", \"target\": [1, 2], \"item_id\": \"T1\", \"feat_static_cat\": 3}",
             "{\"target\": [[1, 2], [3",
+            "{\"start\": \"2024-01-01\", \"target\": [1, 2], \"feat_static_cat\": [3], \"feat_dynamic_real\": [[0.5, 1.5]]}",
+            "{\"feat_static_cat\": [3], \"start\": \"2024-01-01\", \"target\": [1, 2",
             "{\"start\": \"2021-01-01\", \"target\": [\"NaN\", 2]}",
             "{\"id\": 7, \"values\": [1, null, 2.5], \"tags\": [\"a\"], \"more\": {\"x\": [1]}}",
         ] {
@@ -348,6 +357,8 @@ mod tests {
             "{\"text\": \"a\", \"embedding\": [0.5, 1.5]}",
             "{\"target\": [1, 2], \"feat_dynamic_real\": [[0.5, 1.5]]}",
             "{\"target\": \"a\", \"label\": [1]}",
+            "{\"start\": 5, \"target\": [1, 2], \"label\": [1]}",
+            "{\"start\": \"2024-01-01\", \"target\": [1, 2], \"x\": [1], \"text\": \"a\"}",
             "{\"target\": [\"a\", 1]}",
             "{\"a\": [1, -2.5e3, true, null]}",
             "{\"values\": [0.5, {\"a\": 1}], \"other\": [0.5]}",

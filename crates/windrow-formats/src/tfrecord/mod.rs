@@ -111,7 +111,7 @@ fn keys(probe: &Probe) -> Vec<String> {
 // `x.tfrecord`, `x.tfrecords`, `x.tfrecord-00000-of-00002`, also compressed.
 fn is_data(name: &str) -> bool {
     let name = plain_name(key::name_of(name));
-    is_named(name, ".tfrecord") || name.ends_with(".tfrecords")
+    is_named(name, ".tfrecord") || key::has_suffix(name, ".tfrecords")
 }
 
 /// The records of some files.

@@ -18,7 +18,7 @@ use windrow_core::format::{
     Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, foreign, splits,
 };
 use windrow_core::source::{FileInfo, Location, Schema, SharedSource, Source, check_span};
-use windrow_core::store::{Compression, Object, begins_to_expand, expanded, plain_name};
+use windrow_core::store::{Object, expanded, key, plain_name};
 use windrow_core::{DType, Decode, Element, Error, Lengths, Result, Span, Values};
 
 use self::claims::Claims;
@@ -37,7 +37,7 @@ static INFO: FormatInfo = FormatInfo {
     title: "Raw tokens",
     layout: "headerless `.bin` files of little-endian uint8, uint16, uint32, int32 or int64, also `.gz` and `.zst`",
     records: "one stream of token IDs per file; one document with `eos=`",
-    written_by: "`windrow tokenize --to tokens`, `windrow dummy`, `wr.write`, numpy's tofile",
+    written_by: "`windrow tokenize --to tokens`, `windrow convert --to tokens`, `windrow dummy`, `wr.write`, numpy's tofile",
     holds: &[Holds::Tokens],
     data_suffixes: &[".bin"],
     open_options: &["eos"],
@@ -92,7 +92,7 @@ impl Format for Tokens {
                 };
                 let bins = named(is_bin);
                 // Some programs call headerless files so; numpy's own begin otherwise and are refused.
-                if bins.is_empty() { named(|name| name.ends_with(".npy")) } else { bins }
+                if bins.is_empty() { named(|name| key::has_suffix(name, ".npy")) } else { bins }
             }
             false => vec![probe.key.clone()],
         };
@@ -100,6 +100,7 @@ impl Format for Tokens {
             return Err(Error::not_found("expected `.bin` files, found none").at(probe.display()));
         }
         probe.refuse_checksums_alone()?;
+        refuse_halves(probe, &keys)?;
         keys.sort_by(|a, b| natural_order(a, b));
         refuse_copies(keys.iter().map(String::as_str), |key| probe.store.display(key))?;
         let claims = Claims::of(probe, &keys, options)?;
@@ -110,7 +111,7 @@ impl Format for Tokens {
         let objects = keys.iter().map(|key| ids(probe, key, options)).collect::<Result<Vec<_>>>()?;
         if !options.trust {
             let mut unknown = keys.iter().zip(&objects).filter(|(key, _)| !claims.speaks_of(key));
-            unknown.try_for_each(|(_, object)| refuse_others(object.as_ref()))?;
+            unknown.try_for_each(|(_, object)| foreign::refuse_as_ids(object.as_ref()))?;
         }
         let files = DataFiles::from_objects(probe.store.clone(), keys, objects);
         if !options.trust {
@@ -141,7 +142,7 @@ impl Format for Tokens {
 
 // Whether a file holds raw IDs by its name.
 fn is_bin(name: &str) -> bool {
-    plain_name(name).ends_with(".bin")
+    key::has_suffix(plain_name(name), ".bin")
 }
 
 // Whether a compressed file is one of Megatron's, whose index is beside it: which IDs it holds, that says.
@@ -151,30 +152,29 @@ fn is_half(probe: &Probe) -> bool {
     index.is_some_and(|index| probe.store.entry(&index).is_ok_and(|entry| !entry.is_folder))
 }
 
+// A pair of Megatron's is told by its names in small letters: without its index, its numbers would be one stream of IDs.
+fn refuse_halves(probe: &Probe, keys: &[String]) -> Result<()> {
+    let is_index = |name: &&str| {
+        let stem = key::without_suffix(name, ".idx").filter(|_| !name.ends_with(".idx"));
+        stem.is_some_and(|stem| {
+            keys.iter().any(|of| key::without_suffix(probe.name_of(of), ".bin") == Some(stem))
+        })
+    };
+    match probe.names().find(is_index) {
+        None => Ok(()),
+        Some(index) => Err(Error::config(format!("{index} beside it may be the index of a pair"))
+            .at(probe.display())
+            .hint(
+                "end the names of both files in `.idx` and `.bin`, or name the `.bin` instead of the folder",
+            )),
+    }
+}
+
 // The file with the IDs: by its name the one that it was compressed to, expanded, or the file itself.
 fn ids(probe: &Probe, key: &str, options: &Options) -> Result<Arc<dyn Object>> {
     match plain_name(key) == key {
         true => probe.store.open(key),
         false => expanded(&probe.store, key, options.cache_limit),
-    }
-}
-
-// IDs may begin with any bytes; a header and what belongs to it are not IDs.
-fn refuse_others(object: &dyn Object) -> Result<()> {
-    const ALL_THE_SAME: &str = "trust=True reads all of it as token IDs";
-    if let Some(kind) = foreign::of(object)? {
-        return Err(kind.instead_of("raw ids", object).hint(format!("{}; {ALL_THE_SAME}", kind.hint)));
-    }
-    match Compression::of(object)? {
-        Some(compression) if begins_to_expand(object)? => {
-            let suffix = compression.suffix();
-            Err(Error::unsupported(format!("expected raw token IDs, found a .{suffix} stream"))
-                .at(object.name())
-                .hint(format!(
-                    "named .bin.{suffix}, it is expanded and its token IDs are read; {ALL_THE_SAME}"
-                )))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 use windrow_core::format::verify::{Content, Verifier, Verify};
 use windrow_core::format::{Format, Options, Probe};
 use windrow_core::manifest::Manifest;
-use windrow_core::store::plain_name;
+use windrow_core::store::{key, plain_name};
 use windrow_core::{DType, Result};
 
 use super::{Tokens, guess};
@@ -44,6 +44,6 @@ impl Verify for Tokens {
     }
 
     fn name_before<'n>(&self, name: &'n str) -> Option<&'n str> {
-        Some(plain_name(name)).filter(|plain| *plain != name && plain.ends_with(".bin"))
+        Some(plain_name(name)).filter(|plain| *plain != name && key::has_suffix(plain, ".bin"))
     }
 }

@@ -21,6 +21,16 @@ pub(super) fn key_and_suffix(name: &[u8]) -> Option<(&[u8], String)> {
     Some((key, String::from_utf8_lossy(&name[dot + 1..]).to_lowercase()))
 }
 
+/// The key as text. A byte that is not UTF-8 is written `\xfc`: keys that differ stay different.
+pub(super) fn key_text(key: &[u8]) -> String {
+    let mut text = String::with_capacity(key.len());
+    for chunk in key.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,5 +60,12 @@ mod tests {
             let found = found.as_ref().map(|(key, suffix)| (*key, suffix.as_str()));
             assert_eq!(found, expected.map(|(key, suffix)| (key.as_bytes(), suffix)), "{name}");
         }
+    }
+
+    #[test]
+    fn keys_that_are_not_utf8_stay_different() {
+        assert_eq!(key_text("f/für".as_bytes()), "f/für");
+        assert_eq!(key_text(b"f\xfcr"), "f\\xfcr");
+        assert_eq!(key_text(b"f\xe4\xff"), "f\\xe4\\xff");
     }
 }

@@ -8,13 +8,13 @@ use windrow_core::store::Object;
 use windrow_core::{Array, DType, Error, Kind as ErrorKind, Result, Row, Value};
 
 use super::WebDataset;
-use super::names::key_and_suffix;
+use super::names::{key_and_suffix, key_text};
 use super::table::{MOST_SUFFIXES, Table, too_many};
 use super::tar::Walk;
 use super::values::{Coding, Holds};
 use crate::columns::{self, Column, Found, Kind};
 use crate::data_files::DataFiles;
-use crate::npy::{Header, MAGIC, MOST_PREFIX};
+use crate::npy::{Header, MOST_PREFIX};
 
 /// The column of the key, beside those of the suffixes.
 pub(super) const KEY: &str = "__key__";
@@ -142,7 +142,7 @@ impl Samples {
         while let Some(member) = walk.member().map_err(|e| e.record(sample))? {
             let Some((key, suffix)) = key_and_suffix(&member.name) else { continue };
             if found.members.is_empty() {
-                found.key = String::from_utf8_lossy(key).into_owned();
+                found.key = key_text(key);
             }
             if suffix == KEY || found.member(&suffix).is_some() {
                 let name = String::from_utf8_lossy(&member.name);
@@ -320,7 +320,7 @@ impl columns::Samples for Samples {
             }
         }
         let array = self.array_in(sample, &found, suffix, dtype)?;
-        Ok(Found { dtype: array.dtype, shape: array.shape.into(), file: found.file, start: place.start })
+        Ok(Found { dtype: array.dtype, shape: array.shape.into(), file: found.file, start: 0 })
     }
 
     fn bytes<'a>(
@@ -332,34 +332,22 @@ impl columns::Samples for Samples {
         size: usize,
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8]> {
-        let suffix = &self.columns[column].name;
-        let coding = Coding::of(suffix);
-        let object = self.files.get(found.file)?;
-        let is_there = match coding {
-            Coding { is_packed: true, .. } => false,
-            Coding { holds: Holds::Bytes, .. } => true,
-            // Numbers that are there begin behind a header; only what looks like one is looked for among the members.
-            Coding { holds: Holds::Npy, .. } => {
-                let size = (object.size().saturating_sub(found.start)).min(MAGIC.len() as u64);
-                let mut head = Vec::new();
-                let is_head = object.read(found.start, size as usize, &mut head)? == MAGIC;
-                !is_head || {
-                    let member = self.sample(sample)?;
-                    self.of_record(sample, &member, suffix)?.start != found.start
-                }
-            }
-            _ => false,
-        };
-        if is_there {
-            return object.read(start, size, scratch);
+        // No member begins at byte 0, where the header of the first one is: what begins there is made.
+        if found.start > 0 {
+            return self.files.get(found.file)?.read(start, size, scratch);
         }
+        let suffix = &self.columns[column].name;
         let member = self.sample(sample)?;
-        let dtype = (coding.holds == Holds::Bytes).then_some(found.dtype);
+        let dtype = (Coding::of(suffix).holds == Holds::Bytes).then_some(found.dtype);
         *scratch = self.array_in(sample, &member, suffix, dtype)?.bytes;
-        let start = usize::try_from(start - found.start).unwrap_or(usize::MAX);
+        let start = usize::try_from(start).unwrap_or(usize::MAX);
         scratch
             .get(start..start.saturating_add(size))
             .ok_or_else(|| Error::new(ErrorKind::Stale, "the record became shorter").record(sample))
+    }
+
+    fn is_stored(&self, _column: usize, found: &Found) -> Result<bool> {
+        Ok(found.start > 0)
     }
 
     fn locate(&self, sample: u64, column: Option<usize>) -> Result<(String, Range<u64>)> {

@@ -240,6 +240,11 @@ fn others() -> Vec<(&'static str, Vec<u8>)> {
         }),
         ("Parquet", with(b"PAR1", b"PAR1")),
         ("Arrow", with(b"ARROW1\0\0", b"")),
+        ("Arrow", {
+            // A stream has no name of its format at its beginning.
+            let golden = "/../../testdata/golden/6_foreign/arrow/saved_kinds/data-00000-of-00001.arrow";
+            std::fs::read([env!("CARGO_MANIFEST_DIR"), golden].concat()).unwrap()
+        }),
         ("HDF5", with(b"\x89HDF\r\n\x1a\n", b"")),
         ("safetensors", safetensors),
         ("GGUF", with(b"GGUF\x03\0\0\0", b"")),
@@ -318,6 +323,7 @@ fn ids_that_only_begin_like_another_file_are_ids() {
         &793_712_314i32.to_le_bytes(),
         &4u32.to_le_bytes(),
         b"\xff\xff\xff\xff",
+        b"\xff\xff\xff\xff\x10\0\0\0\x08\0\0\0",
         b"\0\0\0\0",
     ] {
         let bytes = [head, &numbers].concat();
@@ -416,6 +422,44 @@ fn descriptions_beside_series_are_passed_over() {
         assert!(
             error(folder.path(), &Options::default()).place().file.as_deref().unwrap().ends_with("more.json")
         );
+    });
+}
+
+#[test]
+fn folders_of_shards_side_by_side_are_named_with_how_to_open_them() {
+    alone("opened::folders_of_shards_side_by_side_are_named_with_how_to_open_them", |_| {
+        let index = b"{\"shards\": [{\"raw_data\": {}, \"format\": \"mds\"}], \"version\": 2}";
+        let shards: [&[(&str, &[u8])]; 2] =
+            [&[("index.json", index), ("shard.00000.mds", b"1")], &[("a.bagz", b"1")]];
+        for files in shards {
+            let below = |folders: &[&str]| {
+                let names: Vec<(String, &[u8])> = folders
+                    .iter()
+                    .flat_map(|folder| {
+                        files.iter().map(move |(name, bytes)| (format!("{folder}/{name}"), *bytes))
+                    })
+                    .collect();
+                let all: Vec<(&str, &[u8])> = names.iter().map(|(name, bytes)| (&**name, *bytes)).collect();
+                folder_of(&all)
+            };
+            let splits = below(&["train", "val"]);
+            let refused = error(splits.path(), &Options::default());
+            assert_eq!(
+                (refused.kind(), refused.place().field.as_deref()),
+                (Kind::Config, Some("split")),
+                "{refused}"
+            );
+            assert!(refused.message().contains("several splits: train (train/"), "{refused}");
+            let refused = tokenized(&[splits.path().into()]).unwrap_err();
+            assert!(refused.message().contains("several splits: train (train/"), "{refused}");
+            for folders in [&["one"][..], &["one", "two"]] {
+                let refused = error(below(folders).path(), &Options::default());
+                assert_eq!(refused.kind(), Kind::Unrecognised, "{refused}");
+                assert!(!refused.to_string().contains("does not read"), "{refused}");
+                let hint = refused.hint_text().unwrap_or_default();
+                assert!(hint.starts_with("the folder \"one\" in it is "), "{refused}");
+            }
+        }
     });
 }
 

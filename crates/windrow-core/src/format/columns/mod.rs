@@ -111,6 +111,14 @@ pub trait Samples: Send + Sync + 'static {
         Ok(None)
     }
 
+    /// Whether the file that [`Samples::name`] names holds an array as it is, from [`Found::start`] on.
+    ///
+    /// # Errors
+    /// As [`Samples::object`].
+    fn is_stored(&self, column: usize, found: &Found) -> Result<bool> {
+        Ok(found.start > 0 && self.object(column, found.file)?.is_some())
+    }
+
     /// The file of a sample, or of one of its values, and the bytes in it.
     ///
     /// # Errors

@@ -105,9 +105,17 @@ impl<S: Samples> Numbers<S> {
                 ))
                 .at(self.samples.name(found.file))
                 .record(record)
-                .byte(found.start)
+                .byte(self.first_byte(record, &found)?)
                 .hint("columns= gives rows with arrays of any shape"))
             }
+        }
+    }
+
+    // Where the array of a record begins in its file, or what it is made of.
+    fn first_byte(&self, record: u64, found: &Found) -> Result<u64> {
+        match self.samples.is_stored(self.column, found)? {
+            true => Ok(found.start),
+            false => Ok(self.samples.locate(record, Some(self.column))?.1.start),
         }
     }
 
@@ -217,7 +225,12 @@ impl<S: Samples> Source for Numbers<S> {
 
     fn locate(&self, span: Span) -> Result<Vec<Location>> {
         let (found, start, size) = self.place(span)?;
-        Ok(vec![Location { file: self.samples.name(found.file), start, size }])
+        if self.samples.is_stored(self.column, &found)? {
+            return Ok(vec![Location { file: self.samples.name(found.file), start, size }]);
+        }
+        // Numbers that are decoded have no place of their own: all that they are made of is read.
+        let (file, place) = self.samples.locate(span.record, Some(self.column))?;
+        Ok(vec![Location { file, start: place.start, size: place.end - place.start }])
     }
 
     fn files(&self) -> Vec<FileInfo> {

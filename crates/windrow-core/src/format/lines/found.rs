@@ -1,12 +1,14 @@
 //! Which files below a folder are JSON Lines.
 
+use std::collections::HashSet;
+
 use super::super::discover::{among, refuse_copies};
 use super::super::{foreign, splits};
 use super::json_kind::{self, JsonKind, first_keys};
 use super::names;
 use super::{EXPANDED, INDEX_ROWS};
 use crate::error::{Error, Result};
-use crate::store::{Entry, Store, plain_name};
+use crate::store::{Entry, Store, key, plain_name};
 
 /// The files of lines below `prefix`, as [`lines_among`].
 ///
@@ -28,12 +30,18 @@ pub fn line_files(store: &dyn Store, prefix: &str) -> Result<Vec<Entry>> {
 pub fn no_line_files(store: &dyn Store) -> Error {
     let entries = store.walk("").unwrap_or_default();
     let what = "there is no JSONL file in the folder or below it";
-    match foreign::among(entries.iter().map(|entry| entry.key.as_str())) {
+    let names = entries.iter().map(|entry| entry.key.as_str());
+    let splits = splits::among(names.clone().filter(|name| name.contains('/')));
+    match foreign::among(names) {
+        found if splits.len() > 1 && found.is_none_or(|(_, kind)| kind.is_read()) => {
+            Error::not_found(format!("{what}; it holds several splits: {}", splits::listed(&splits)))
+                .hint("name the folder of one of them, or give split=")
+        }
         Some((name, kind)) => {
-            Error::not_found(format!("{what}, but {name:?}: {}", kind.not_read())).hint(kind.hint)
+            Error::not_found(format!("{what}, but {name:?}: {}", kind.told())).hint(kind.hint)
         }
         None => Error::not_found(what).hint(
-            "looked for *.jsonl, *.JSONL and *.ndjson, and for lines in *.json; plain, .gz or .zst; hidden files and \
+            "looked for *.jsonl and *.ndjson, and for lines in *.json; plain, .gz or .zst; hidden files and \
              folders are left out",
         ),
     }
@@ -41,7 +49,8 @@ pub fn no_line_files(store: &dyn Store) -> Error {
 }
 
 /// The files of JSON Lines by their names, and those called `.json` by their content, in natural order. What an index
-/// expanded is left out: it stands twice below the folder, compressed and in the index folder, whatever that is called.
+/// expanded is left out: it stands twice below the folder, compressed and in the index folder, whatever that is called and
+/// whatever is left of it.
 /// One object alone in a `.json` is a line where it has the keys of the others' lines, or where lines are `asked` for.
 ///
 /// # Errors
@@ -53,6 +62,7 @@ pub fn lines_among<'a>(store: &dyn Store, entries: &'a [Entry], asked: bool) -> 
     let suffixes: Vec<&str> = names::SUFFIXES.iter().chain(json_kind::SUFFIXES).copied().collect();
     let mut found = among(entries, &suffixes);
     found.retain(|e| !copies.iter().any(|folder| e.key.starts_with(folder)));
+    leave_out_expanded(store, entries, &mut found);
     warn_of_unread(store, entries, &found);
     let mut kinds = Vec::with_capacity(found.len());
     for entry in &found {
@@ -102,6 +112,28 @@ fn first_of(store: &dyn Store, first: &Entry, count: usize) -> String {
     }
 }
 
+// What an index expanded that is gone by now, where the compressed file is still there.
+fn leave_out_expanded(store: &dyn Store, entries: &[Entry], found: &mut Vec<&Entry>) {
+    let below = format!("/{EXPANDED}/");
+    if !found.iter().any(|e| e.key.contains(&below)) {
+        return;
+    }
+    let plain = |e: &Entry| Some(plain_name(&e.key)).filter(|name| *name != e.key).map(str::to_string);
+    let compressed: HashSet<String> = entries.iter().filter_map(plain).collect();
+    let is_copy = |key: &str| {
+        key.match_indices(&below).any(|(at, _)| {
+            let (index, name) = (&key[..at], &key[at + below.len()..]);
+            compressed.contains(&key::below(key::folder_of(index), name))
+        })
+    };
+    let (copies, rest): (Vec<&Entry>, Vec<&Entry>) = found.iter().copied().partition(|e| is_copy(&e.key));
+    *found = rest;
+    if let Some(first) = copies.first() {
+        let name = first_of(store, first, copies.len());
+        log::warn!("{name}: left out, an earlier index expanded it from the compressed file, which is read");
+    }
+}
+
 // Lines that are compressed in a way that is not read would be missed in silence; those whose expansion is there are not.
 fn warn_of_unread(store: &dyn Store, entries: &[Entry], found: &[&Entry]) {
     let is_lines =
@@ -112,7 +144,7 @@ fn warn_of_unread(store: &dyn Store, entries: &[Entry], found: &[&Entry]) {
     });
     let unread: Vec<_> = unread.collect();
     if let Some((first, kind)) = unread.first() {
-        log::warn!("{}: left out, {}; {}", first_of(store, first, unread.len()), kind.not_read(), kind.hint);
+        log::warn!("{}: left out, {}; {}", first_of(store, first, unread.len()), kind.told(), kind.hint);
     }
 }
 
@@ -134,7 +166,7 @@ mod tests {
             .with("a.Jsonl", *b"")
             .with(".hid/x.jsonl", *b"")
             .with("a.json", *b"");
-        assert_eq!(keys(&store), ["a.jsonl", "a.JSONL", "b/x.jsonl"]);
+        assert_eq!(keys(&store), ["a.jsonl", "a.JSONL", "a.Jsonl", "b/x.jsonl"]);
     }
 
     #[test]
@@ -155,12 +187,29 @@ mod tests {
     }
 
     #[test]
+    fn what_an_index_that_is_gone_expanded_is_not_read_beside_what_is_compressed() {
+        let store = Memory::new()
+            .with("a.jsonl.gz", *b"")
+            .with("b/c.jsonl.zst", *b"")
+            .with("index/expanded/a.jsonl", *b"")
+            .with("index/expanded/b/c.jsonl", *b"")
+            .with("b/lines/expanded/c.jsonl", *b"");
+        assert_eq!(keys(&store), ["a.jsonl.gz", "b/c.jsonl.zst"]);
+        // Of what is there once, nothing is left out.
+        let store = store.with("index/expanded/d.jsonl", *b"").with("expanded/a.jsonl", *b"");
+        assert_eq!(
+            keys(&store),
+            ["a.jsonl.gz", "b/c.jsonl.zst", "expanded/a.jsonl", "index/expanded/d.jsonl"]
+        );
+    }
+
+    #[test]
     fn texts_compare_as_wholes_numbers_count_and_case_does_not() {
         // Text before a number is compared as a whole: "a" < "a.b.jsonl".
         let want =
             ["a1.jsonl", "a.b.jsonl", "b/x2.jsonl", "b/x010.jsonl", "B/x.jsonl", "c1.5.jsonl", "c1.10.jsonl"];
         let mut store = Memory::new();
-        for name in want.iter().rev().chain(&[".a/x.jsonl", "x.json", "x.Jsonl", ".y.jsonl"]) {
+        for name in want.iter().rev().chain(&[".a/x.jsonl", "x.json", ".y.jsonl"]) {
             store = store.with(name, Vec::new());
         }
         assert_eq!(keys(&store), want);

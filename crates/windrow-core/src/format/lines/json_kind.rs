@@ -62,12 +62,13 @@ pub fn may_hold_records(name: &str) -> bool {
     let name = key::name_of(name);
     let is_side =
         name == MANIFEST_FILE || name == "meta.json" || name.ends_with(&format!(".{MANIFEST_FILE}"));
-    SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) && !is_side
+    SUFFIXES.iter().any(|suffix| key::has_suffix(name, suffix)) && !is_side
 }
 
 /// Whether the name is one that descriptions of data have.
 pub fn is_description(name: &str) -> bool {
-    DESCRIPTIONS.contains(&plain_name(key::name_of(name)))
+    let name = plain_name(key::name_of(name));
+    DESCRIPTIONS.contains(&name) || name.ends_with(&format!(".{MANIFEST_FILE}"))
 }
 
 /// Whether a file called `.json` holds lines.
@@ -273,5 +274,6 @@ mod tests {
         assert!(may_hold_records("x/data.json.gz") && may_hold_records("config.json"));
         assert!(!may_hold_records("x/windrow.json") && !may_hold_records("a.bin.windrow.json"));
         assert!(is_description("x/dataset_info.json") && !is_description("x/data.json"));
+        assert!(is_description("x/a.jsonl.windrow.json"));
     }
 }

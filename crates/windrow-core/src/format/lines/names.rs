@@ -1,5 +1,7 @@
 //! What files of JSON Lines are called.
 
+use crate::store::key;
+
 /// What the names of JSON Lines files end in.
 pub const SUFFIXES: &[&str] = &[
     ".jsonl",
@@ -13,7 +15,7 @@ pub const SUFFIXES: &[&str] = &[
     ".ndjson.zst",
 ];
 
-/// Whether a file is called as JSON Lines are.
+/// Whether a file is called as JSON Lines are, in small letters or in capitals.
 pub fn is_named(name: &str) -> bool {
-    SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
+    SUFFIXES.iter().any(|suffix| key::has_suffix(name, suffix))
 }

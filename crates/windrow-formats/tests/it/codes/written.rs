@@ -149,7 +149,13 @@ fn what_no_tensor_can_be_is_refused_and_nothing_is_left() {
     let error = convert(from.as_ref(), &taken.path().join("mine"), &replace, &()).unwrap_err();
     assert_eq!(error.kind(), Kind::Exists, "{error}");
     std::fs::remove_file(taken.path().join("mine/notes.txt")).unwrap();
-    convert(from.as_ref(), &taken.path().join("mine"), &replace, &()).unwrap();
+    // Nor are tracks that nothing describes.
+    let again = || convert(from.as_ref(), &taken.path().join("mine"), &replace, &());
+    let error = again().unwrap_err();
+    assert_eq!(error.kind(), Kind::Exists, "{error}");
+    assert_eq!(std::fs::read(taken.path().join("mine/encoded_audio/a.pt")).unwrap(), b"x");
+    std::fs::write(taken.path().join("mine/metadata.json"), "[]").unwrap();
+    again().unwrap();
     assert!(crate::folder::names(out.path()).is_empty());
 }
 
