@@ -49,7 +49,7 @@ impl Default for IndexOptions {
     }
 }
 
-/// Indexes every line of the JSONL files below `base` (`*.jsonl`, `*.JSONL`, `*.ndjson`, and `*.json` that hold lines, also
+/// Indexes every line of the JSONL files below `base` (`*.jsonl`, `*.ndjson`, and `*.json` that hold lines, also
 /// `.gz` and `.zst`, at any depth).
 ///
 /// Writes `<base>/<index_folder>/` as data-forager 0.2.0 does, and the manifest in it. Every line is a record, blank
@@ -81,7 +81,7 @@ pub fn index_from(
 ) -> Result<Report> {
     let format = line_index(table)?;
     format.check_folder_name("index_folder", &options.index_folder)?;
-    let inputs = inputs_below(Places(stores), lines_below)?;
+    let inputs = inputs_below(Places(stores), lines_below, &options.index_folder)?;
     if inputs.is_empty() && !options.allow_empty {
         return Err(lines::no_line_files(Places(stores).root(lines_below)?.as_ref()));
     }
@@ -121,8 +121,8 @@ pub(crate) fn publish(
     done
 }
 
-/// The JSONL files below a folder.
-pub(crate) fn inputs_below(places: Places<'_>, base: &Path) -> Result<Vec<Input>> {
+/// The JSONL files below a folder, without what an index of this name expanded there: the new one takes its place.
+pub(crate) fn inputs_below(places: Places<'_>, base: &Path, index_folder: &str) -> Result<Vec<Input>> {
     let store = places.root(base)?;
     if !store.entry("")?.is_folder {
         return Err(Error::config("expected a folder, found a file")
@@ -130,7 +130,9 @@ pub(crate) fn inputs_below(places: Places<'_>, base: &Path) -> Result<Vec<Input>
             .hint("name the folder that it is in"));
     }
     let of = |entry: &Entry| Input::of(places, &base.join(&entry.key), &entry.key);
-    lines::line_files(store.as_ref(), "")?.iter().map(of).collect()
+    let expanded = format!("{index_folder}/{EXPANDED}/");
+    let found = lines::line_files(store.as_ref(), "")?;
+    found.iter().filter(|entry| !entry.key.starts_with(&expanded)).map(of).collect()
 }
 
 fn expanded_name(input: &Input, index_folder: &str) -> String {

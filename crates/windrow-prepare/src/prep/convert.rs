@@ -11,7 +11,7 @@ use windrow_core::source::{Kind, Schema, Source};
 use windrow_core::store::{is_url, without_secrets};
 use windrow_core::{Buffer, DType, Error, Progress, Result, Span, Watch, check, store};
 
-use super::job::{CONVERT, Job, JobInput, absolute, tasks_of};
+use super::job::{CONVERT, Job, JobInput, absolute, refuse_secrets, tasks_of};
 use super::merge::gathered;
 use super::part::is_whole;
 use super::place::{Draft, Place};
@@ -75,7 +75,8 @@ impl Conversion<'_> {
 /// into the folder `out`. Nothing is read but lengths. `settings` is what the workers open the source by.
 ///
 /// # Errors
-/// `Config` for records that are not numbers, for arrays beside them, and for what the format cannot hold; what the source says.
+/// `Config` for records that are not numbers, for arrays beside them, and for what the format cannot hold; `Unsupported` for a URL
+/// with a query or a password; what the source says.
 pub fn plan_convert(
     conversion: &Conversion<'_>,
     path: &Path,
@@ -86,6 +87,7 @@ pub fn plan_convert(
     if task_bytes == 0 {
         return Err(Error::config("task_bytes is 0; expected at least 1").field("task_bytes"));
     }
+    refuse_secrets(path)?;
     conversion.check()?;
     let mut manifest = conversion.manifest()?;
     let source = conversion.source;

@@ -11,7 +11,7 @@ use windrow_core::store::{is_url, open_if_there};
 use windrow_core::{Error, Kind, Progress, Result, Watch, check};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::job::{INDEX, Job, JobInput, absolute, tasks_of};
+use super::job::{INDEX, Job, JobInput, absolute, refuse_secrets, tasks_of};
 use super::part::{file_of, part_of, read_whole};
 use super::place::{Draft, Place};
 use super::plan::kept;
@@ -32,7 +32,8 @@ const PART: u64 = 1 << 20;
 /// Plans to index the lines below `base` in tasks of about `task_bytes`, whose parts go into the folder `out`.
 ///
 /// # Errors
-/// As [`index`](crate::index()) before anything is read; `Unsupported` for a compressed file, which one run expands.
+/// As [`index`](crate::index()) before anything is read; `Unsupported` for a compressed file, which one run expands, and for a URL with
+/// a query or a password.
 pub fn plan_index(
     table: Table,
     stores: &dyn Stores,
@@ -50,8 +51,9 @@ pub fn plan_index(
     if options.checksum {
         return Err(Error::config("hashes of whole files are not taken in tasks").field("checksum"));
     }
+    refuse_secrets(base)?;
     let places = Places(stores);
-    let inputs = inputs_below(places, base)?;
+    let inputs = inputs_below(places, base, &options.index_folder)?;
     if let Some(input) = inputs.iter().find(|input| input.is_compressed()) {
         return Err(Error::unsupported(
             "a compressed file is expanded while it is indexed, which tasks do not do",

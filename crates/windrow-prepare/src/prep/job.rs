@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use windrow_core::manifest::{FileRow, Manifest, TokenizerLock};
 use windrow_core::output::hash_of;
-use windrow_core::store::{Object, is_url, read_small};
+use windrow_core::store::{Object, is_url, read_small, without_secrets};
 use windrow_core::{DType, Error, Result};
 
 /// The version of jobs and parts.
@@ -295,6 +295,19 @@ fn differs(what: &str, planned: &dyn Display, here: &dyn Display) -> Error {
 /// Tasks of an input of this many bytes.
 pub(super) fn tasks_of(size: u64, task_bytes: u64) -> u64 {
     size.div_ceil(task_bytes.max(1)).max(1)
+}
+
+/// That a URL holds no query and no password: whoever runs a task, and whoever may read the folder, reads the job.
+///
+/// # Errors
+/// `Unsupported`.
+pub(super) fn refuse_secrets(path: &Path) -> Result<()> {
+    match without_secrets(&path.to_string_lossy()).len() < path.as_os_str().len() && is_url(path) {
+        true => Err(Error::unsupported("a URL with a query or a password is not written into a job")
+            .at(path)
+            .hint("give what the server asks for as headers (store_options), or copy the data to a path")),
+        false => Ok(()),
+    }
 }
 
 /// A path for a job, which is read on other machines and from other folders.

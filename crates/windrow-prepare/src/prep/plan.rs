@@ -8,7 +8,7 @@ use windrow_core::manifest::FileRow;
 use windrow_core::store::{is_url, without_secrets};
 use windrow_core::{Error, Result};
 
-use super::job::{Job, JobInput, TOKENIZE, absolute, tasks_of};
+use super::job::{Job, JobInput, TOKENIZE, absolute, refuse_secrets, tasks_of};
 use crate::encode::Encode;
 use crate::input::Input;
 use crate::places::{Places, Stores};
@@ -21,7 +21,8 @@ use crate::tokenize::{TokenizeOptions, find, rules, wanted};
 /// number of records. `settings` is what the workers make the encoder of.
 ///
 /// # Errors
-/// As [`tokenize`](crate::tokenize()) before anything is read; `Config` for `task_bytes` of 0, and for tracks, which parts do not hold.
+/// As [`tokenize`](crate::tokenize()) before anything is read; `Config` for `task_bytes` of 0, and for tracks, which parts do not hold;
+/// `Unsupported` for a URL with a query or a password.
 #[expect(clippy::too_many_arguments, reason = "what tokenize takes, and how it is split")]
 pub fn plan_tokenize(
     table: Table,
@@ -41,6 +42,7 @@ pub fn plan_tokenize(
             .field("tracks")
             .hint("`windrow tokenize` writes them, on one machine"));
     }
+    inputs.iter().try_for_each(|input| refuse_secrets(input))?;
     let places = Places(stores);
     let rules = rules(encode, options)?;
     let (named, found) = find(table, places, inputs, encode.takes(), options)?;

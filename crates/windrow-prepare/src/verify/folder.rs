@@ -27,10 +27,10 @@ impl Work<'_> {
                 self.leftovers(&folder, None, options.gc)?;
             }
         }
-        // Folders that a format reads as a whole: nothing below them stands for itself.
+        // Folders that a format reads as a whole: below them, only what windrow described stands for itself.
         let mut whole: BTreeSet<&str> = BTreeSet::new();
         for folder in &folders {
-            if is_in(&whole, folder) {
+            if is_in(&whole, folder) && !self.is_on_its_own(base, folder, options)? {
                 continue;
             }
             if !folder.is_empty() && index_format(self.table, self.places, &base.join(folder)).is_some() {
@@ -96,7 +96,7 @@ impl Work<'_> {
         let bad: BTreeSet<&str> = self.out.findings.problems.iter().map(|p| p.file.as_str()).collect();
         let is_untold = |entry: &&Entry| {
             let path = path_of(base, entry);
-            suffixes.clone().any(|suffix| entry.key.ends_with(suffix))
+            suffixes.clone().any(|suffix| key::has_suffix(&entry.key, suffix))
                 && !bad.contains(path.as_str())
                 && !self.out.was_read(&path)
                 && !self.told.contains(&base.join(&entry.key))
@@ -142,14 +142,24 @@ impl Work<'_> {
         if !parts.is_empty() {
             for part in parts {
                 self.data_set(base, &part, entries, options)?;
+                self.parts.insert(base.join(part));
             }
             return Ok(Found::Whole);
         }
         let before = self.out.findings.n_problems;
-        let own = match has_side {
-            true => self.manifest(&own)?,
-            false => self.told_inside(&folder)?,
+        let own = match self.manifest(&own)? {
+            // What was wrong with one beside the data is said. One that only lists files says nothing of what they hold.
+            None if self.out.findings.n_problems == before && !self.places.has(&of_index)? => {
+                self.told_inside(&folder)?
+            }
+            own => own,
         };
+        // The manifest of its only file was looked at with that file.
+        let was_read = |manifest: &Manifest| {
+            let mut files = manifest.files.iter().map(|row| folder.join(&row.name));
+            !manifest.files.is_empty() && files.all(|file| self.told.contains(&file))
+        };
+        let own = own.filter(|manifest| !was_read(manifest));
         // An index and another data set may be in one folder: each has a manifest.
         let of_index = self.manifest(&of_index)?;
         let in_index = key::below(&options.index_folder, CHECKSUMS_FILE);
@@ -189,6 +199,18 @@ impl Work<'_> {
             }
             None => Found::Nothing,
         })
+    }
+
+    // Whether windrow described a folder as a data set of its own, which was not looked at with what is around it.
+    fn is_on_its_own(&self, base: &Path, key: &str, options: &VerifyOptions) -> Result<bool> {
+        let folder = base.join(key);
+        if self.parts.contains(&folder) {
+            return Ok(false);
+        }
+        let is_index = index_format(self.table, self.places, &folder.join(&options.index_folder)).is_some();
+        Ok(is_index
+            || self.places.has(&folder.join(MANIFEST_FILE))?
+            || self.places.has(&folder.join(CHECKSUMS_FILE))?)
     }
 
     // Whether the names below a folder can only be those of a data set.

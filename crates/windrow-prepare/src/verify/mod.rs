@@ -72,7 +72,8 @@ pub fn verify_from(
     };
     let root = places.root(&path)?;
     let is_folder = root.entry("")?.is_folder;
-    let mut work = Work { table, places, told: BTreeSet::new(), out: Verifier::new(watch) };
+    let mut work =
+        Work { table, places, told: BTreeSet::new(), parts: BTreeSet::new(), out: Verifier::new(watch) };
     if !is_folder {
         // What is not a regular file is no data, and nothing can be said of it.
         root.open("")?;
@@ -95,6 +96,8 @@ struct Work<'a> {
     places: Places<'a>,
     /// Files that a manifest names.
     told: BTreeSet<PathBuf>,
+    /// Folders that were looked at as parts of a data set.
+    parts: BTreeSet<PathBuf>,
     out: Verifier<'a>,
 }
 

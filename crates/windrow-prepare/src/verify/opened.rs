@@ -5,7 +5,7 @@ use std::path::Path;
 use windrow_core::format::lines::INDEX_FOLDER;
 use windrow_core::format::verify::Content;
 use windrow_core::format::{Format, Options, Probe, choose, open};
-use windrow_core::store::{Entry, plain_name};
+use windrow_core::store::{Entry, key, plain_name};
 use windrow_core::{Kind, Result};
 
 use super::Work;
@@ -78,7 +78,7 @@ impl Work<'_> {
             return Ok(());
         }
         let is_record = |entry: &&Entry| {
-            let ends = |suffix: &&str| plain_name(&entry.key).ends_with(*suffix);
+            let ends = |suffix: &&str| key::has_suffix(plain_name(&entry.key), suffix);
             !entry.key.contains('/') && format.info().data_suffixes.iter().any(ends)
         };
         entries.iter().filter(is_record).try_for_each(|entry| self.by_itself(root, &entry.key))

@@ -221,7 +221,7 @@ fn what_a_layout_cannot_hold_is_refused_and_leaves_nothing() {
     put(folder.path(), "some.jsonl", b"{\"sequence\": [1], \"mode\": 1}\n{\"sequence\": [1]}\n");
     let (half, wide) = (open(&at("half.json")).unwrap(), open(&at("wide.json")).unwrap());
     refused(half.as_ref(), To::Forager, "token samples hold no float32 values").unwrap();
-    refused(wide.as_ref(), To::Megatron, "Megatron's files hold no int64 values of 2 channels").unwrap();
+    refused(wide.as_ref(), To::Megatron, "Megatron's files hold records [T], and these are [T, 2]").unwrap();
     let some = open(&at("some.jsonl")).unwrap();
     refused(some.as_ref(), To::Megatron, "a record with no mode after records with one").unwrap();
     // Each of the three files stands in the way.
@@ -243,6 +243,16 @@ fn what_a_layout_cannot_hold_is_refused_and_leaves_nothing() {
     let options = Writing { overwrite: true, dtype: Some(DType::U8), ..to(To::Forager) };
     let error = convert(some.as_ref(), &at("kept"), &options, &()).unwrap_err();
     assert_eq!(error.kind(), Kind::Exists);
+    // Of samples, an index that lists them says that they may go.
+    put(folder.path(), "own/samples.bin", b"mine");
+    put(folder.path(), "own/index/sample_locations.bin", b"");
+    let again = || convert(some.as_ref(), &at("own"), &options, &());
+    assert_eq!(again().unwrap_err().kind(), Kind::Exists);
+    put(folder.path(), "own/index/file_location.txt", b"samples.bin\n");
+    put(folder.path(), "own/index/thesis.txt", b"mine");
+    assert_eq!(again().unwrap_err().kind(), Kind::Exists);
+    fs::remove_file(at("own/index/thesis.txt")).unwrap();
+    again().unwrap();
 }
 
 #[test]

@@ -184,6 +184,10 @@ fn only_its_own_kind_is_replaced() {
     };
     assert_eq!(write(&replace, &[1.0]).unwrap_err().kind(), Kind::Exists);
     assert_eq!(fs::read(out.join("thesis.tex")).unwrap(), b"years of work");
+    // Called as a shard is, without the file that describes shards.
+    fs::rename(out.join("thesis.tex"), out.join("data-1-of-1.bin")).unwrap();
+    assert_eq!(write(&replace, &[1.0]).unwrap_err().kind(), Kind::Exists);
+    assert_eq!(fs::read(out.join("data-1-of-1.bin")).unwrap(), b"years of work");
     fs::remove_dir_all(&out).unwrap();
     write(&Writing { max_shard_bytes: Some(4), ..replace.clone() }, &[1.0, 2.0]).unwrap();
     let again = Writing { overwrite: false, ..replace.clone() };

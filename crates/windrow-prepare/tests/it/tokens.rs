@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use windrow_core::format::Options;
-use windrow_core::format::write::writer;
+use windrow_core::format::write::{WriteFormat, writer};
 use windrow_core::manifest::{FileRow, Listing, Manifest};
 use windrow_core::store::{Local, Store};
 use windrow_core::{DType, Kind};
@@ -358,6 +358,10 @@ fn what_windrow_did_not_write_is_not_replaced() {
     };
     for (name, layout) in [
         ("tokenized-samples/notes.txt", To::Forager),
+        // Named as the files of the format are; nothing says that they are of it.
+        ("tokenized-samples/corpus.bin", To::Forager),
+        ("tokens.bin", To::Tokens),
+        ("tokens.bin", To::Megatron),
         ("index/thesis.html", To::Forager),
         ("tokens.bin/thesis.txt", To::Tokens),
         ("windrow.json/thesis.txt", To::Tokens),
@@ -371,6 +375,22 @@ fn what_windrow_did_not_write_is_not_replaced() {
         assert_eq!(error.kind(), Kind::Exists, "{name}");
         assert_eq!(tree(out.path()).into_keys().collect::<Vec<_>>(), [name]);
     }
+    let llmc: Arc<dyn WriteFormat> = Arc::from(writer(FORMATS, "llmc", &Map::new()).unwrap());
+    let out = folder_of(&[("tokens.bin", b"years of work")]);
+    let options = TokenizeOptions { to: llmc, dtype: Some(DType::U16), ..overwrite(To::Tokens) };
+    let error = tokenize(FORMATS, &[input.path().into()], out.path(), &Ord, &options, &()).unwrap_err();
+    assert_eq!(error.kind(), Kind::Exists, "{error}");
+    // Beside samples that windrow wrote, too; one that data-forager wrote has a list, and files that hold no sample.
+    let out = tempfile::tempdir().unwrap();
+    let again = || tokenize(FORMATS, &[input.path().into()], out.path(), &Ord, &overwrite(To::Forager), &());
+    again().unwrap();
+    fs::remove_file(out.path().join("index/windrow.json")).unwrap();
+    fs::write(out.path().join("tokenized-samples/empty.bin"), b"").unwrap();
+    again().unwrap();
+    assert!(!out.path().join("tokenized-samples/empty.bin").exists());
+    fs::write(out.path().join("tokenized-samples/corpus.bin"), b"years of work").unwrap();
+    assert_eq!(again().unwrap_err().kind(), Kind::Exists);
+    assert!(out.path().join("tokenized-samples/corpus.bin").exists());
     let out = folder_of(&[("d.bin/thesis.txt", b"years of work")]);
     let error = dummy(&windrow_formats::Tokens, &out.path().join("d.bin"), 9, 9, 0, true).unwrap_err();
     assert_eq!(error.kind(), Kind::Exists);
@@ -386,9 +406,27 @@ fn what_an_index_expanded_is_not_read_beside_what_is_compressed() {
     for name in ["lines", "again"] {
         assert_eq!(index(FORMATS, base.path(), &named(name), &()).unwrap().records, 6);
     }
-    let out = tempfile::tempdir().unwrap();
-    let report = tokenize(FORMATS, &[base.path().into()], out.path(), &Ord, &packed(2), &()).unwrap();
-    assert_eq!((report.documents, report.files), (6, 3));
+    let read = || {
+        let out = tempfile::tempdir().unwrap();
+        let report = tokenize(FORMATS, &[base.path().into()], out.path(), &Ord, &packed(2), &()).unwrap();
+        assert_eq!((report.documents, report.files), (6, 3));
+    };
+    read();
+    // Also when nothing but the copies is left of an index, and when it is made again in their place.
+    for folder in ["web/index", "lines", "again"] {
+        for name in ["file_location.txt", "sample_locations.bin", "windrow.json"] {
+            fs::remove_file(base.path().join(folder).join(name)).unwrap();
+        }
+    }
+    read();
+    let again = IndexOptions { overwrite: true, ..named("lines") };
+    assert_eq!(index(FORMATS, base.path(), &again, &()).unwrap().records, 6);
+    let listed = fs::read_to_string(base.path().join("lines/file_location.txt")).unwrap();
+    assert_eq!(listed, "code/c.jsonl\nindex/d.jsonl\nlines/expanded/web/w.jsonl\n");
+    // Without what it was expanded from, an old copy is not an input of the index that takes its place.
+    fs::write(base.path().join("lines/expanded/old.jsonl"), ABC).unwrap();
+    fs::remove_file(base.path().join("lines/sample_locations.bin")).unwrap();
+    assert_eq!(index(FORMATS, base.path(), &again, &()).unwrap().records, 6);
 }
 
 #[test]

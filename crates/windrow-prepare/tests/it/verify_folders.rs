@@ -91,6 +91,30 @@ fn data_sets_beside_and_below_each_other_are_all_held_against_what_describes_the
 }
 
 #[test]
+fn what_is_described_within_a_data_set_is_held_against_its_description() {
+    let folder = folder_of(&[("raw/a.jsonl", LINES), ("meta.json", META), ("d-1-of-1.bin", &[0; 6])]);
+    let base = folder.path();
+    tokens(base, To::Forager, "train");
+    tokens(base, To::Tokens, "deep/er/stream");
+    let findings = check(base);
+    assert_eq!(findings.n_problems, 0, "{findings:?}");
+    for name in ["train/tokenized-samples/a-tokenized-samples.bin", "deep/er/stream/tokens.bin"] {
+        let path = base.join(name);
+        let whole = fs::read(&path).unwrap();
+        let mut bad = whole.clone();
+        bad[9] ^= 1;
+        fs::write(&path, bad).unwrap();
+        let findings = check(base);
+        let told: Vec<_> = findings.problems.iter().map(|p| (&*p.what, &*p.file)).collect();
+        assert!(told.contains(&("xxh3", name)), "{name}: {findings:?}");
+        fs::write(&path, whole).unwrap();
+    }
+    // What describes it went: it is no data set of the shards either.
+    fs::remove_file(base.join("deep/er/stream/windrow.json")).unwrap();
+    assert!(check(base).n_problems > 0);
+}
+
+#[test]
 fn half_an_index_is_bad() {
     let folder = folder_of(&[("raw/a.jsonl", LINES)]);
     index(FORMATS, &folder.path().join("raw"), &IndexOptions::default(), &()).unwrap();
