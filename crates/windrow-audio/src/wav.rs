@@ -4,6 +4,7 @@
 
 use windrow_core::{Error, Result};
 
+use crate::packets::RATES_HZ;
 use crate::waveform::Waveform;
 
 const HEAD: usize = 44;
@@ -12,7 +13,8 @@ impl Waveform {
     /// The bytes of a `.wav` file: 16-bit PCM, full scale from -1 to 1; what lies beyond is cut off there.
     ///
     /// # Errors
-    /// `Config` without channels, for channels of different lengths, and for more than the 4 GiB that the format can hold.
+    /// `Config` without channels, for channels of different lengths, for a rate that is not read again, for a sample that is NaN, and
+    /// for more than the 4 GiB that the format can hold.
     ///
     /// ```
     /// # use windrow_audio::Waveform;
@@ -33,6 +35,18 @@ impl Waveform {
             return Err(Error::config(format!("{size} bytes of samples; a wav file holds less than 4 GiB")));
         };
         let rate = self.sample_rate_hz;
+        if !RATES_HZ.contains(&rate) {
+            let (least, most) = (RATES_HZ.start(), RATES_HZ.end());
+            return Err(Error::config(format!("a sample rate of {rate} Hz, expected {least} to {most} Hz"))
+                .field("sample_rate"));
+        }
+        // Rust's conversion would make silence of it.
+        for (number, channel) in self.channels.iter().enumerate() {
+            if let Some(at) = channel.iter().position(|sample| sample.is_nan()) {
+                return Err(Error::config(format!("sample {at} of channel {number} is NaN"))
+                    .hint("a sound file of 16 bits has no NaN: look at what made the samples"));
+            }
+        }
         let mut out = Vec::with_capacity(HEAD + data as usize);
         out.extend(b"RIFF");
         out.extend((data + 36).to_le_bytes());

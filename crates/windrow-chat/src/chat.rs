@@ -32,13 +32,18 @@ pub struct Rendered {
 
 impl Chat {
     /// The template of a built-in name (see [`NAMES`]) or in a file; else the one beside the tokenizer, whose folder is
-    /// given. The special tokens are those of the folder. `date` is the day that `strftime_now` says, `YYYY-MM-DD`, by default
-    /// today.
+    /// given. The special tokens are those of the folder; `eos` is the tokenizer's EOS token, for a built-in template or
+    /// tokenizer where no file says it. `date` is the day that `strftime_now` says, `YYYY-MM-DD`, by default today.
     ///
     /// # Errors
-    /// `NotFound` where there is no template; `Config` for one that cannot be understood, or a date that is none;
-    /// `Corrupt`, `Io`.
-    pub fn load(template: Option<&str>, folder: Option<&Path>, date: Option<&str>) -> Result<Chat> {
+    /// `NotFound` where there is no template; `Config` for one that cannot be understood, or that needs an EOS token where
+    /// there is none, or a date that is none; `Corrupt`, `Io`.
+    pub fn load(
+        template: Option<&str>,
+        folder: Option<&Path>,
+        eos: Option<&str>,
+        date: Option<&str>,
+    ) -> Result<Chat> {
         let sources = match template {
             Some(template) => Sources { usual: Some(of(template)?), with_tools: None },
             None => folder.map_or_else(|| Ok(Sources::default()), found::sources)?,
@@ -55,7 +60,21 @@ impl Chat {
                 NAMES.join(", ")
             )));
         };
-        let tokens = folder.map_or_else(|| Ok(Vec::new()), found::tokens)?;
+        let mut tokens = folder.map_or_else(|| Ok(Vec::new()), found::tokens)?;
+        let built_in = template.filter(|name| builtin::named(name).is_some());
+        let is_named = [Some(&usual), sources.with_tools.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(|source| source.contains(found::EOS_TOKEN));
+        let is_told = tokens.iter().any(|(name, _)| *name == found::EOS_TOKEN);
+        // Beside a tokenizer.json, a template of a file sees what the files say, as in transformers.
+        if is_named && !is_told && (built_in.is_some() || folder.is_none()) {
+            match (eos, built_in) {
+                (Some(eos), _) => tokens.push((found::EOS_TOKEN, eos.to_string())),
+                (None, Some(name)) => return Err(no_eos(name)),
+                (None, None) => {}
+            }
+        }
         let now = now(date)?;
         let mut hash = Xxh3::new();
         let mut add = |text: &str| {
@@ -128,6 +147,14 @@ fn unshown(number: usize, why: &dyn std::fmt::Display) -> Error {
         "the chat template does not show which text message {number}, the assistant's, adds: {why}"
     ))
     .hint("give a template in which {% generation %} … {% endgeneration %} enclose what the assistant says")
+}
+
+fn no_eos(template: &str) -> Error {
+    Error::config(format!("the chat template {template} ends messages with an EOS token, and the tokenizer has none"))
+        .field("chat_template")
+        .hint(
+            "choose another template, or name an eos_token in the tokenizer_config.json beside the tokenizer.json",
+        )
 }
 
 fn of(template: &str) -> Result<String> {

@@ -6,9 +6,12 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use windrow_core::{Error, Result};
 
+/// What a template calls the token that ends a document.
+pub(crate) const EOS_TOKEN: &str = "eos_token";
+
 /// What a template may name. transformers gives it these and no others.
 const TOKENS: [&str; 7] =
-    ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
+    ["bos_token", EOS_TOKEN, "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
 
 const CONFIG: &str = "tokenizer_config.json";
 const TEMPLATE: &str = "chat_template.jinja";

@@ -9,7 +9,7 @@
 //! ```
 //! use windrow_chat::{Chat, Conversation};
 //!
-//! let chat = Chat::load(Some("chatml"), None, None)?;
+//! let chat = Chat::load(Some("chatml"), None, None, None)?;
 //! let record = r#"{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}"#;
 //! let rendered = chat.render(&Conversation::of(record, None)?)?;
 //! assert!(rendered.text.starts_with("<|im_start|>user\nHi<|im_end|>\n"));

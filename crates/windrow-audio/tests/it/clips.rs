@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 use windrow_audio::{Decoder, Options, Waveform, decode};
+use windrow_core::Kind;
 
 use crate::toy::{self, Stored, own_rate, read, sine, snr_db, testdata, wav, wav_header};
 
@@ -50,6 +51,20 @@ fn what_is_written_is_read_again_and_cut_off_at_full_scale() {
     assert_eq!(again.channels, [vec![0.0, 0.5, full], vec![-1.0, -0.25, 1.0 / 32_768.0]]);
     let uneven = Waveform { sample_rate_hz: 8_000, channels: vec![vec![0.0], vec![]] };
     assert!(uneven.to_wav().is_err());
+}
+
+#[test]
+fn what_would_not_be_read_again_is_not_written() {
+    let refused = |sample_rate_hz, channels: &[Vec<f32>]| {
+        let error = Waveform { sample_rate_hz, channels: channels.to_vec() }.to_wav().unwrap_err();
+        assert_eq!(error.kind(), Kind::Config);
+        error.message().to_string()
+    };
+    for rate in [0, 999, 768_001, 1_000_000_000] {
+        let message = format!("a sample rate of {rate} Hz, expected 1000 to 768000 Hz");
+        assert_eq!(refused(rate, &[vec![0.0]]), message);
+    }
+    assert_eq!(refused(8_000, &[vec![0.0, 0.5], vec![0.0, f32::NAN]]), "sample 1 of channel 1 is NaN");
 }
 
 #[test]

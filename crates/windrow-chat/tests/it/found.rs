@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use windrow_chat::{Chat, Conversation, NAMES};
-use windrow_core::Kind;
+use windrow_core::{Error, Kind};
 
 const RECORD: &str = r#"{"messages": [{"role": "user", "content": "Hi"}]}"#;
 
@@ -19,7 +19,7 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 fn text(folder: &Path, record: &str) -> String {
-    let chat = Chat::load(None, Some(folder), None).unwrap();
+    let chat = Chat::load(None, Some(folder), None, None).unwrap();
     chat.render(&Conversation::of(record, None).unwrap()).unwrap().text
 }
 
@@ -56,7 +56,7 @@ fn conversations_with_tools_have_a_template_of_their_own_where_there_is_one() {
 fn another_template_another_token_and_where_it_is_asked_another_day_have_another_hash() {
     let hash = |template: &str, config: &str, date: &str| {
         let folder = folder(&[("chat_template.jinja", template), ("tokenizer_config.json", config)]);
-        Chat::load(None, Some(folder.path()), Some(date)).unwrap().hash().to_string()
+        Chat::load(None, Some(folder.path()), None, Some(date)).unwrap().hash().to_string()
     };
     let (day, next) = ("2026-01-31", "2026-02-01");
     let one = hash("{{ bos_token }}", "{}", day);
@@ -65,7 +65,8 @@ fn another_template_another_token_and_where_it_is_asked_another_day_have_another
     assert_ne!(hash("{{ bos_token }}", r#"{"bos_token": "<s>"}"#, day), one);
     let dated = "{{ strftime_now('%d %b %Y') }}";
     assert_ne!(hash(dated, "{}", day), hash(dated, "{}", next));
-    let chat = Chat::load(None, Some(folder(&[("chat_template.jinja", dated)]).path()), Some(day)).unwrap();
+    let chat =
+        Chat::load(None, Some(folder(&[("chat_template.jinja", dated)]).path()), None, Some(day)).unwrap();
     assert_eq!(chat.render(&Conversation::of(RECORD, None).unwrap()).unwrap().text, "31 Jan 2026");
 }
 
@@ -81,11 +82,47 @@ fn what_is_missing_or_wrong_is_said_before_anything_is_read() {
         (Some(at("bytes.jinja")), None, Kind::Corrupt, "not UTF-8"),
         (Some("chatml".to_string()), Some("31.1.2026"), Kind::Config, "expected a day as 2026-01-31"),
     ] {
-        let error = Chat::load(template.as_deref(), Some(empty.path()), date).err().unwrap();
+        let error = Chat::load(template.as_deref(), Some(empty.path()), None, date).err().unwrap();
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.message().contains(says), "{error}");
     }
     for name in NAMES {
-        assert!(Chat::load(Some(name), None, None).is_ok(), "{name}");
+        assert!(Chat::load(Some(name), None, Some("</s>"), None).is_ok(), "{name}");
     }
+}
+
+#[test]
+fn an_eos_token_that_no_file_says_is_the_tokenizer_s() {
+    let said = |template: &str, folder: Option<&Path>, eos: Option<&str>| {
+        let chat = Chat::load(Some(template), folder, eos, None)?;
+        Ok::<_, Error>(chat.render(&Conversation::of(RECORD, None)?)?.text)
+    };
+    let files = folder(&[
+        ("a.jinja", "a{{ eos_token }}"),
+        ("told/tokenizer_config.json", r#"{"eos_token": "<eos>"}"#),
+        ("silent/tokenizer_config.json", "{}"),
+    ]);
+    let at = |name: &str| files.path().join(name);
+    let template = at("a.jinja").display().to_string();
+    for (name, tokenizer, eos, text) in [
+        ("zephyr", None, Some("</s>"), "<|user|>\nHi</s>\n"),
+        ("zephyr", Some("silent"), Some("</s>"), "<|user|>\nHi</s>\n"),
+        ("zephyr", Some("told"), Some("</s>"), "<|user|>\nHi<eos>\n"),
+        ("zephyr", Some("told"), None, "<|user|>\nHi<eos>\n"),
+        (template.as_str(), None, Some("</s>"), "a</s>"),
+        // As in transformers, which sees the files alone.
+        (template.as_str(), Some("silent"), Some("</s>"), "a"),
+        (template.as_str(), None, None, "a"),
+    ] {
+        let folder = tokenizer.map(&at);
+        assert_eq!(said(name, folder.as_deref(), eos).unwrap(), text, "{name} {tokenizer:?} {eos:?}");
+    }
+    for tokenizer in [None, Some("silent")] {
+        let error = said("zephyr", tokenizer.map(&at).as_deref(), None).unwrap_err();
+        assert_eq!(error.kind(), Kind::Config, "{error}");
+        assert!(error.message().contains("zephyr") && error.hint_text().is_some(), "{error}");
+    }
+    // Where no template names it, it decides nothing.
+    let hash = |eos| Chat::load(Some("chatml"), None, eos, None).unwrap().hash().to_string();
+    assert_eq!(hash(None), hash(Some("</s>")));
 }

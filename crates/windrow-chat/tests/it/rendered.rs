@@ -14,7 +14,7 @@ pub(crate) fn learned(template: &str, record: &str) -> Result<String, Error> {
     std::fs::write(folder.path().join("tokenizer_config.json"), tokens).unwrap();
     let name = if NAMES.contains(&template) { template } else { path.to_str().unwrap() };
     let rendered =
-        Chat::load(Some(name), Some(folder.path()), None)?.render(&Conversation::of(record, None)?)?;
+        Chat::load(Some(name), Some(folder.path()), None, None)?.render(&Conversation::of(record, None)?)?;
     let (mut out, mut at) = (String::new(), 0);
     for range in rendered.learned {
         let (before, inside) = (&rendered.text[at..range.start], &rendered.text[range.clone()]);
