@@ -1,16 +1,16 @@
 //! Plans, as they are typed: a plan's JSON, or data and how to cut it.
 
-use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use windrow::dev::manifest::TokenizerLock;
 use windrow::dev::plan::Steps;
 use windrow::dev::sampler::Shard;
 use windrow::preview::tokens;
 use windrow::text::Tokenizer;
-use windrow::{Error, Paths, Plan, Recipe};
+use windrow::{Paths, Plan, Recipe};
 
 use crate::args::{Cutting, Opening, Ordering, loader, no_text, only_token_ids};
 use crate::failure::Failure;
@@ -97,13 +97,27 @@ impl Planned {
         Ok((recipe, plan, steps))
     }
 
-    /// The tokenizer that shows what a plan reads.
-    pub(crate) fn tokenizer(&self, recipe: &Recipe) -> Result<Option<Tokenizer>, Failure> {
+    /// The tokenizers that show what a plan reads, one for each part of it: the one asked for, or that of the part.
+    pub(crate) fn tokenizers(&self, recipe: &Recipe) -> Result<Vec<Option<Tokenizer>>, Failure> {
         let asked = self.tokenizer.as_deref();
-        let Some(part) = recipe.parts.first() else { return Ok(tokens::tokenizer(asked, None)?) };
-        let data = part.path.open(&part.options)?;
-        only_token_ids(asked, data.source().as_ref())?;
-        Ok(tokens::tokenizer(asked, data.manifest())?)
+        // A vocabulary takes long to load, and most parts share one.
+        let mut loaded: Vec<(Option<TokenizerLock>, Option<Tokenizer>)> = Vec::new();
+        let mut of_parts = Vec::new();
+        for part in &recipe.parts {
+            let data = part.path.open(&part.options)?;
+            only_token_ids(asked, data.source().as_ref())?;
+            let lock = data.manifest().and_then(|manifest| manifest.tokenizer.clone());
+            let tokenizer = match loaded.iter().find(|(of, _)| *of == lock) {
+                Some((_, tokenizer)) => tokenizer.clone(),
+                None => {
+                    let tokenizer = tokens::tokenizer(asked, data.manifest())?;
+                    loaded.push((lock, tokenizer.clone()));
+                    tokenizer
+                }
+            };
+            of_parts.push(tokenizer);
+        }
+        Ok(of_parts)
     }
 
     /// Refuses `--tokenizer` where nothing is shown as text.
@@ -158,11 +172,10 @@ fn refuse_plan(path: &Path) -> Result<(), Failure> {
 /// The plan in a file, `-` for stdin.
 ///
 /// # Errors
-/// `Io`; as [`Recipe::from_json`].
+/// As [`Recipe::open`].
 pub(crate) fn read(path: &Path) -> windrow::Result<Recipe> {
     if path.as_os_str() == "-" {
         return Recipe::read(io::stdin(), Path::new("stdin"));
     }
-    let file = fs::File::open(path).map_err(|e| Error::io("read the plan", path, e))?;
-    Recipe::read(file, path)
+    Recipe::open(path)
 }

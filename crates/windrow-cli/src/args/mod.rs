@@ -17,6 +17,7 @@ use windrow::{DType, Paths};
 
 pub(crate) use self::order::{Ordering, loader};
 pub(crate) use self::view::Cutting;
+use crate::codes::are_codes;
 use crate::failure::Failure;
 
 /// What to read.
@@ -206,7 +207,8 @@ pub(crate) fn no_stdout(path: &Path) -> Result<(), Failure> {
 
 /// Refuses `--tokenizer` where the records are not token IDs.
 pub(crate) fn only_token_ids(asked: Option<&str>, source: &dyn Source) -> Result<(), Failure> {
-    match asked.and_then(|_| tokens::not_ids(source)) {
+    let codes = || are_codes(source).then(|| "audio codes".to_string());
+    match asked.and_then(|_| tokens::not_ids(source).or_else(codes)) {
         Some(what) => Err(no_text(&format!("the records are {what}"))),
         None => Ok(()),
     }

@@ -11,6 +11,7 @@ use windrow::dev::output::write_whole;
 use windrow::{Error, Kind, Result};
 
 use self::acts::{BATCH, EPOCHS, LENGTH, TOKENIZER};
+use crate::args::no_stdout;
 use crate::args::output::holds;
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
@@ -31,6 +32,7 @@ const CORPUS: &[u8] = include_bytes!("../../assets/corpus.jsonl");
 const NOTICE: &[u8] = include_bytes!("../../assets/NOTICE");
 
 pub(crate) fn run(args: &Demo, out: &mut Out) -> Result<i32, Failure> {
+    no_stdout(&args.out)?;
     let interrupt = Interrupt::listen();
     let place = Place::new(&args.out);
     let mut facts = serde_json::Map::new();

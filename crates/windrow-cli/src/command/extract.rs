@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use windrow::dev::plan::{Steps, Workspace};
+use windrow::Plan;
+use windrow::dev::plan::{Step, Steps, Workspace};
 use windrow::preview::{batch, tokens};
 
 use crate::args::output::{self, no_overwrite_of_stdout, refuse_input};
@@ -65,10 +66,13 @@ pub(crate) fn run(args: &Extract, out: &mut Out) -> Result<i32, Failure> {
     let content = match is_text {
         false => batch::npz(&batch)?,
         true => {
-            let tokenizer = args.planned.tokenizer(&recipe)?;
-            let decode = tokenizer.map(|tokenizer| move |ids: &[i64]| tokens::decoded(&tokenizer, ids));
-            let decode = decode.as_ref().map(|decode| decode as batch::Decode<'_>);
-            batch::text(&batch, decode).into_bytes()
+            let tokenizers = args.planned.tokenizers(&recipe)?;
+            let parts = parts_of_rows(&plan, &step)?;
+            let decode = |row: usize, ids: &[i64]| {
+                let tokenizer = tokenizers.get(*parts.get(row)?)?.as_ref()?;
+                tokens::decoded(tokenizer, ids)
+            };
+            batch::text(&batch, Some(&decode)).into_bytes()
         }
     };
     let fields = batch.fields().iter().map(|field| {
@@ -91,4 +95,10 @@ pub(crate) fn run(args: &Extract, out: &mut Out) -> Result<i32, Failure> {
     }
     out.object(object)?;
     Ok(DONE)
+}
+
+// The part of a mixture that each row of a rank's batch is from.
+fn parts_of_rows(plan: &Plan, step: &Step) -> windrow::Result<Vec<usize>> {
+    let rows = step.own.start - step.all.start..step.own.end - step.all.start;
+    rows.map(|row| Ok(plan.trace(step.epoch, step.position(plan.sampler(), row))?.feed)).collect()
 }

@@ -87,13 +87,13 @@ fn forwards(
     let step = steps.find(plan.sampler(), args.epoch, number)?;
     let n_rows = step.all.end - step.all.start;
     let rows = rows(args, n_rows)?;
-    let tokenizer = args.planned.tokenizer(recipe)?;
+    let tokenizers = args.planned.tokenizers(recipe)?;
     let (epoch, first) = (step.epoch, text::count(step.all.start));
     let last = text::count(step.position(plan.sampler(), n_rows - 1));
     out.line(format_args!("step {number}  epoch {epoch}, positions {first} to {last}"))?;
     let mut objects = Vec::new();
     for row in rows {
-        let object = show_row(plan, epoch, step.position(plan.sampler(), row), row, tokenizer.as_ref(), out)?;
+        let object = show_row(plan, epoch, step.position(plan.sampler(), row), row, &tokenizers, out)?;
         if out.is_json() {
             objects.push(object);
         }
@@ -124,7 +124,7 @@ fn show_row(
     epoch: u64,
     position: u64,
     row: u64,
-    tokenizer: Option<&Tokenizer>,
+    tokenizers: &[Option<Tokenizer>],
     out: &mut Out,
 ) -> Result<Value, Failure> {
     let traced = trace_row(plan, epoch, position, row)?;
@@ -146,7 +146,8 @@ fn show_row(
         }
     }
     let mut object = json!(traced);
-    if let (Some(tokenizer), Some(read)) = (tokenizer.filter(|_| !is_whole), traced.reads.first()) {
+    let tokenizer = tokenizers.get(traced.part).and_then(Option::as_ref).filter(|_| !is_whole);
+    if let (Some(tokenizer), Some(read)) = (tokenizer, traced.reads.first()) {
         let feed = &plan.feeds()[traced.part];
         let record = feed.record_of(read.record).unwrap_or(read.record);
         let first = Span { record, start: read.start, len: read.len.min(PREVIEW_VALUES) };

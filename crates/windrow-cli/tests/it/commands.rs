@@ -358,6 +358,17 @@ fn a_plan_is_read_from_a_file_and_from_stdin() {
     let from_data = desk.windrow("trace tok --pack 4 --batch-size 3 --seed 9 --step 1 --json").json();
     assert_eq!(desk.windrow("trace plan.json --step 1 --json").json(), from_data);
     assert_eq!(desk.windrow_reading("trace - --step 1 --json", "plan.json").json(), from_data);
+    // Nobody writes into it.
+    assert!(std::process::Command::new("mkfifo").arg(desk.path("pipe.json")).status().unwrap().success());
+    for line in [
+        "trace pipe.json --step 1",
+        "extract pipe.json --step 1 -o x.npz",
+        "coverage pipe.json --steps 0..1",
+        "diff pipe.json plan.json",
+    ] {
+        let err = desk.windrow(line).failed(1);
+        assert!(err.contains("expected a plan, found a pipe"), "{line}: {err}");
+    }
     let mut of_data = plan.clone();
     of_data["plan"] = from_data["plan"].clone();
     desk.write("of-data.json", of_data.to_string());
@@ -425,6 +436,15 @@ fn a_name_that_turns_text_or_colours_it_is_escaped() {
         let ran = desk.windrow(&format!("{command} {name}"));
         assert!(!format!("{}{}", ran.out, ran.err).contains(['\u{1b}', '\u{202e}']), "{ran:?}");
     }
+}
+
+#[test]
+fn a_name_in_a_warning_is_escaped() {
+    let desk = Desk::new();
+    desk.write("d/a\u{1b}[2K\nerror: b\n.yaml", "- {sequence: [1.0], note: .nan}\n");
+    let ran = desk.windrow("inspect d");
+    assert!(ran.err.contains("a\\u{1b}[2K\\nerror: b\\n.yaml: NaN in the metadata"), "{ran:?}");
+    assert!(!ran.err.contains('\u{1b}') && ran.err.lines().count() == 1, "{ran:?}");
 }
 
 #[test]
@@ -545,9 +565,13 @@ fn a_tokenizer_decodes_token_ids_alone() {
     let desk = Desk::new();
     desk.write("f.npy", npy("<f4", &[0; 4 * 8]));
     desk.write("a.jsonl", "{\"a\": 1, \"b\": 2}\n");
+    let tensor = windrow::format::tensor_file("a", windrow::DType::I16, [2, 2], &[0; 8]).unwrap();
+    desk.write("t/encoded_audio/a.pt", tensor);
+    desk.write("t/metadata.json", "{\"a.pt\": {\"text\": \"a prompt\"}}");
     let cut = "--windows 4 --batch-size 1 --step 0";
     for (line, said) in [
         ("peek f.npy".to_string(), "the records are float32"),
+        ("peek t".to_string(), "the records are audio codes"),
         ("report f.npy -o r.html".to_string(), "the records are float32"),
         (format!("extract f.npy {cut}"), "the records are float32"),
         (format!("extract f.npy {cut} -o b.npz"), ".npz holds arrays"),

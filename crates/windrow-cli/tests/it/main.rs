@@ -34,6 +34,7 @@ mod report;
 mod server;
 #[cfg(test)]
 mod stopped;
+mod tokenizers;
 #[cfg(not(feature = "hub"))]
 #[cfg(test)]
 mod without_the_hub;

@@ -85,6 +85,7 @@ fn a_task_that_fails_is_written_down_and_the_others_go_on() {
     assert_eq!(desk.windrow(&format!("prep run {job} --task {last} -q")).code, Some(3));
     assert_eq!(desk.windrow(&format!("prep run {job} --tasks 0-99 -q")).code, Some(2));
     assert_eq!(desk.windrow(&format!("prep run {job} --rank 3 --of 3 -q")).code, Some(2));
+    assert_eq!(desk.windrow(&format!("prep run {job} --of 0 -q")).code, Some(2));
     assert_eq!(desk.windrow("prep run in/a.jsonl").code, Some(3));
 }
 

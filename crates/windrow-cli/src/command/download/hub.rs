@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use windrow_hub::{Failed, Hub, Named, RepoName, Report, Request};
 
 use super::Download;
+use crate::args::no_stdout;
 use crate::failure::{DONE, Failure, PARTLY};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -16,6 +17,7 @@ use crate::text;
 const MOST_FAILED: usize = 20;
 
 pub(crate) fn run(args: &Download, out: &mut Out) -> Result<i32, Failure> {
+    args.out.as_deref().map_or(Ok(()), no_stdout)?;
     let request = request(args)?;
     let hub = Hub::from_env()?;
     let interrupt = Interrupt::listen();

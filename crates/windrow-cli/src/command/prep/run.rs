@@ -38,7 +38,7 @@ pub(super) struct Run {
     #[arg(long, value_name = "R")]
     rank: Option<u64>,
     /// Number of workers
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     of: Option<u64>,
     /// Then run what others left, in an order of its own: for workers that die or are slow
     #[arg(long)]
