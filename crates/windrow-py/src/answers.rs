@@ -1,14 +1,12 @@
 //! What a run read and gave: two plans compared, what steps covered, the batch of a step.
 
-use std::fs::File;
-
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
 use windrow::dev::plan::{Steps, Workspace};
 use windrow::{Error, Recipe, Result, compare};
 
-use crate::error::OrRaise;
+use crate::error::{OrRaise, raise};
 use crate::framework::Framework;
 use crate::json;
 use crate::loader::Loader;
@@ -66,12 +64,14 @@ pub(crate) fn diff<'py>(
 ///     rank, world_size: only the rows of this rank.
 ///
 /// Returns:
-///     A dict: ``steps``, how many there are; ``parts``, a list of a dict for each view: part, name (None without a mixture), samples,
-///     values and records (how many of them are distinct), records_of (how many it has), files (a list of dicts of file, bytes and
-///     values), and with ``records`` record_ranges, a list of [from, to]. Bytes and values are counted as often as they were read.
+///     A dict: ``steps``, how many there are, fewer than asked for where the run ends; ``parts``, a list of a dict for each view:
+///     part, name (None without a mixture), samples, values and records (how many of them are distinct), records_of (how many it
+///     has), files (a list of dicts of file, bytes and values), and with ``records`` record_ranges, a list of [from, to]. Bytes and
+///     values are counted as often as they were read.
 ///
 /// Raises:
-///     OutOfRangeError: no such step.
+///     OutOfRangeError: the first step is past the end of the run.
+///     ConfigError: the range ends before it begins.
 ///     NotFoundError, CorruptError: no file at the path, or no plan.
 ///
 /// >>> import windrow as wr, numpy as np, tempfile, pathlib
@@ -93,10 +93,16 @@ pub(crate) fn coverage<'py>(
     unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     none_left(py, "coverage", unknown)?;
+    let steps = steps.0.0..steps.1.0;
+    if steps.end < steps.start {
+        let error =
+            Error::config(format!("steps {} to {}: they end before they begin", steps.start, steps.end));
+        return Err(raise(py, &error.field("steps").hint("give the first step and the one after the last")));
+    }
     let (plan, rule, names) = plan_of(plan)?;
     let found = wait_while(py, move |is_wanted| -> Result<Value> {
         let rule = Steps { shard: shard(rank, world_size)?, ..rule };
-        let covered = plan.covered(&rule, steps.0.0..steps.1.0, records, is_wanted)?;
+        let covered = plan.covered(&rule, steps.clone(), records, is_wanted)?;
         let parts = covered.parts.iter().zip(plan.feeds()).enumerate().map(|(number, (part, feed))| {
             let mut object = json!(part);
             object["part"] = json!(number);
@@ -164,9 +170,7 @@ fn recipe_of(given: &Bound<'_, PyAny>) -> PyResult<Recipe> {
         }
         false => {
             let path = path_of(given)?;
-            File::open(&path)
-                .map_err(|e| Error::io("read the plan", &path, e))
-                .and_then(|file| Recipe::read(file, &path))
+            Recipe::open(&path)
         }
     };
     read.map_err(|e| e.hint(HINT)).or_raise(py)

@@ -79,11 +79,11 @@ pub(crate) fn read_audio<'py>(
 /// Args:
 ///     path: the file.
 ///     samples: float32 ``[samples]``, or ``[channels, samples]`` with one or two channels.
-///     sample_rate: samples per second.
+///     sample_rate: samples per second, from 1,000 to 768,000.
 ///     overwrite: replace an existing file.
 ///
 /// Raises:
-///     ConfigError: an array of another shape.
+///     ConfigError: an array of another shape; a sample that is NaN; another sample rate.
 ///     ExistsError: the file is there, and no ``overwrite``.
 ///
 /// >>> import windrow as wr, numpy as np, tempfile

@@ -14,7 +14,9 @@ use crate::said::{said, shown};
 ///
 /// Blocks of ``size`` samples are dealt to ``lanes`` lanes, the same in every epoch. A lane goes through its blocks in a random
 /// order and mixes ``pool`` of them at a time; lanes take turns of ``rows`` rows. So a rank reads its own lanes' blocks whole,
-/// each once an epoch. Every sample comes once an epoch, in another order each time.
+/// each once an epoch, but for the last batches of an epoch: what lanes have left when one of them ends, fewer than
+/// ``lanes * (2 * size + rows)`` samples, is mixed among all ranks. Every sample comes once an epoch, in another order each
+/// time.
 ///
 /// What is not given is chosen for the data and the global batch, logged once, and part of the plan: a run that changes its
 /// batch size passes the old numbers, which the ``MismatchError`` prints. In a mixture each part has its own; a dict of names

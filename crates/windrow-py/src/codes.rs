@@ -1,6 +1,8 @@
 //! Views over audio codes, delays and their inverse, and batches of codes that are in Python's memory.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -14,6 +16,7 @@ use crate::error::{OrRaise, raise};
 use crate::framework::Framework;
 use crate::near::none_left;
 use crate::options::{Count, Id, choice};
+use crate::waiting::wait_for;
 
 /// A codebook's size as Python gives it: a number, `"auto"` or `None`.
 pub(crate) enum Given {
@@ -65,7 +68,7 @@ impl CodesOptions<'_, '_> {
     pub(crate) fn recipe(self, py: Python<'_>) -> PyResult<ViewRecipe> {
         let (mut layout, configured) = match self.config {
             None => (CodesLayout::default(), None),
-            Some(config) => CodesLayout::from_config(&config_text(config)?).or_raise(py)?,
+            Some(config) => configured(config)?,
         };
         let Some(length) = self.length.map(|length| length.0).or(configured) else {
             let error = Error::config("no length: how many frames a sample has at most").field("length");
@@ -100,16 +103,29 @@ impl CodesOptions<'_, '_> {
     }
 }
 
-// A configuration: a dict, or the path of a JSON file.
-fn config_text(config: &Bound<'_, PyAny>) -> PyResult<String> {
+// What a configuration says: a dict, or the path of a JSON file.
+fn configured(config: &Bound<'_, PyAny>) -> PyResult<(CodesLayout, Option<u64>)> {
     let py = config.py();
     if config.is_instance_of::<PyDict>() {
-        return py.import("json")?.call_method1("dumps", (config,))?.extract();
+        let text: String = py.import("json")?.call_method1("dumps", (config,))?.extract()?;
+        return CodesLayout::from_config(&text).or_raise(py);
     }
     let path: PathBuf = config.extract()?;
-    let text = py.import("pathlib")?.call_method1("Path", (path,))?.call_method1("read_text", ("utf-8",))?;
-    text.extract()
+    wait_for(py, move || config_file(&path))
 }
+
+fn config_file(path: &Path) -> windrow::Result<(CodesLayout, Option<u64>)> {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(MOST_CONFIG_BYTES).read_to_string(&mut text));
+    read.map_err(|e| {
+        let hint = "config= is the path of Dia's config.json, or a dict of what it holds";
+        Error::io("read the configuration", path, e).hint(hint)
+    })?;
+    CodesLayout::from_config(&text).map_err(|e| e.or_at(path))
+}
+
+// A configuration has a few hundred bytes; its text is read up to here.
+const MOST_CONFIG_BYTES: u64 = 1 << 20;
 
 /// Codes ``[T, C]``, delayed: channel ``c`` begins ``delay_pattern[c]`` frames later, and ``bos`` is there before.
 ///

@@ -20,7 +20,7 @@ use crate::json;
 use crate::json_strings::Stop;
 use crate::near;
 use crate::near::none_left;
-use crate::options::{Count, Id, choice, scope_of};
+use crate::options::{Count, Id, Names, choice, scope_of};
 use crate::paths;
 use crate::pickled::fingerprint;
 use crate::row;
@@ -423,7 +423,7 @@ impl Dataset {
     ///     per: what shares statistics: ``"series"``, all channels of a record; ``"channel"``, each channel of a record;
     ///         ``"window"``, each channel of each window, by its first ``context_length`` values alone.
     ///     starts: ``"strided"``; ``"random"``: as many windows, each anywhere in its record, drawn anew each epoch;
-    ///         ``"last"``: one for each record, that ends with it, for evaluation.
+    ///         ``"last"``: one for each record, that ends with it, for evaluation; it takes no ``stride``.
     ///     fields: what to lay beside the values: ``"item"`` and ``"start"`` (``[]`` int64: the record's number, and the number
     ///         in it of the window's first value), ``"loc"`` and ``"scale"`` (float64, ``[]``, or ``[C]`` with statistics per
     ///         channel or window of ``[T, C]``: what was subtracted, and divided by; ``wr.inverse`` undoes it);
@@ -439,7 +439,8 @@ impl Dataset {
     ///         labels. Without ``"next"`` a window is made of width values, and the mask at i says whether input i is learned.
     ///
     /// Raises:
-    ///     ConfigError: JSON records, a width or stride of 0, an unknown name, a scaler that gives another shape, a ``fit``
+    ///     ConfigError: JSON records, a width or stride of 0, a stride with ``starts="last"``, a padded tail without
+    ///         ``starts="strided"``, an unknown name, a scaler that gives another shape, a ``fit``
     ///         that is empty or holds no value of some record, ``labels="same"`` of an unsigned dtype; ``time_features`` of
     ///         records without times, a feature that is not beside them or of another shape than the first record's.
     ///     CorruptError: a record cannot be read for its statistics.
@@ -472,7 +473,7 @@ impl Dataset {
         starts: &str,
         loss_on: &str,
         labels: Option<&str>,
-        fields: Option<Vec<String>>,
+        fields: Option<Names>,
         freq: Option<String>,
         dtype: Option<AnyDType>,
         unknown: Option<&Bound<'_, PyDict>>,
@@ -491,7 +492,7 @@ impl Dataset {
             starts: choice(py, "starts", &starts.to_lowercase(), &["strided", "random", "last"])?,
             loss_on: choice(py, "loss_on", &loss_on.to_lowercase(), &["all", "prediction"])?,
             labels: labels_of(py, labels)?,
-            fields: fields.unwrap_or_default(),
+            fields: fields.map(|names| names.0).unwrap_or_default(),
             freq,
         };
         self.scaled(py, recipe, dtype, scaler.function)
@@ -538,7 +539,7 @@ impl Dataset {
         nan: &str,
         fit: Option<Bound<'_, PyAny>>,
         per: &str,
-        fields: Option<Vec<String>>,
+        fields: Option<Names>,
         labels: Option<&str>,
         dtype: Option<AnyDType>,
         unknown: Option<&Bound<'_, PyDict>>,
@@ -612,7 +613,7 @@ impl Dataset {
         positions: &str,
         ignore_index: Option<Id>,
         shifted: bool,
-        fields: Option<Vec<String>>,
+        fields: Option<Names>,
         labels: Option<&str>,
         dtype: Option<AnyDType>,
         unknown: Option<&Bound<'_, PyDict>>,
@@ -683,7 +684,7 @@ impl Dataset {
         overlong: &str,
         scope: Option<&Bound<'_, PyAny>>,
         pad_value: Id,
-        fields: Option<Vec<String>>,
+        fields: Option<Names>,
         labels: Option<&str>,
         dtype: Option<AnyDType>,
         unknown: Option<&Bound<'_, PyDict>>,
@@ -792,7 +793,8 @@ impl Dataset {
     ///
     /// Raises:
     ///     ConfigError: records of numbers, which ``records``, ``pack`` and others cut; a column that is not there.
-    ///     MismatchError: when a batch is stacked: numbers of a column that differ in shape or dtype; names column and record.
+    ///     MismatchError: when a batch is stacked: numbers of a column that differ in shape or dtype, as 1 and 0.5 do; names column
+    ///         and record.
     ///
     /// >>> import windrow as wr, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "pages.jsonl"
@@ -806,11 +808,12 @@ impl Dataset {
     fn rows(
         &self,
         py: Python<'_>,
-        columns: Option<Vec<String>>,
+        columns: Option<Names>,
         stack: bool,
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<View> {
         none_left(py, "Dataset.rows", unknown)?;
+        let columns = columns.map(|names| names.0);
         self.view(py, ViewRecipe::Rows { columns, stack }, None, 0)
     }
 
@@ -844,7 +847,8 @@ impl Dataset {
     ///     seed: keys what is drawn for ``view[i]``; a loader draws by its own seed, anew each epoch.
     ///
     /// Raises:
-    ///     ConfigError: records that are not codes, other channels or delays than they have, no length.
+    ///     ConfigError: records that are not codes, other channels or delays than they have, no length, a ``config`` that is not one.
+    ///     NotFoundError, IoError: a ``config`` that cannot be read.
     ///     CorruptError: when a batch is laid: a code outside the codebook, a prompt that is not text.
     ///
     /// >>> import windrow as wr, tempfile, pathlib
@@ -898,7 +902,8 @@ impl Dataset {
     }
 }
 
-fn fields_of(py: Python<'_>, given: Option<Vec<String>>) -> PyResult<Vec<String>> {
+fn fields_of(py: Python<'_>, given: Option<Names>) -> PyResult<Vec<String>> {
+    let given = given.map(|names| names.0);
     if given.as_ref().is_some_and(Vec::is_empty) {
         let error = Error::config("fields=[]: a sample of no fields").field("fields");
         return Err(raise(

@@ -135,10 +135,10 @@ fn check_narrowed(laid: &Bound<'_, PyAny>, array: &Bound<'_, PyAny>, name: &str)
     let error = windrow::Error::config(format!(
         "a number of {name} does not fit {dtype}, which jax makes of {wide} in its 32-bit mode"
     ));
-    Err(crate::error::raise(
-        laid.py(),
-        &error.hint("jax.config.update(\"jax_enable_x64\", True), or dtype=\"uint32\" for ids below 2^32"),
-    ))
+    // Stacked rows have the dtypes that they are stored in.
+    let hint = "jax.config.update(\"jax_enable_x64\", True); \
+                views of token IDs also take dtype=\"uint32\", for IDs below 2^32";
+    Err(crate::error::raise(laid.py(), &error.hint(hint)))
 }
 
 /// One row of a batch as a dict of name → numpy array.

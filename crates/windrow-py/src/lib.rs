@@ -37,6 +37,7 @@ mod prep;
 mod prepare;
 mod ranks;
 mod record;
+mod remainder;
 mod row;
 mod running;
 mod said;

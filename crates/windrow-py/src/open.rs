@@ -13,7 +13,7 @@ use crate::error::raise;
 use crate::in_memory;
 use crate::interrupt::Attempt;
 use crate::near::none_left;
-use crate::options::{Count, Id, choice};
+use crate::options::{Count, Id, Names, choice};
 use crate::paths::AnyPaths;
 use crate::pickled::check;
 use crate::store_options::{StoreOptions, seconds};
@@ -100,7 +100,7 @@ pub(crate) fn open(
     eos: Option<Id>,
     split: Option<String>,
     column: Option<String>,
-    columns: Option<Vec<String>>,
+    columns: Option<Names>,
     payload: Option<&str>,
     axis: Option<&str>,
     index_folder: Option<String>,
@@ -125,7 +125,7 @@ pub(crate) fn open(
         vocab_size: vocab_size.map(|v| v.0),
         eos: eos.map(|id| id.named(py, "eos")).transpose()?,
         column,
-        columns,
+        columns: columns.map(|names| names.0),
         payload: payload
             .map(|payload| choice(py, "payload", payload, &["bytes", "text", "json", "example"]))
             .transpose()?,

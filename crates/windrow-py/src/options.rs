@@ -1,4 +1,4 @@
-//! Options as Python gives them: counts that are never negative, and words of a short list.
+//! Options as Python gives them: counts that are never negative, lists of names, and words of a short list.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
@@ -111,6 +111,26 @@ impl<'py> FromPyObject<'_, 'py> for Id {
             Some(number) => Ok(number),
             None => Err(said(&given)?),
         }))
+    }
+}
+
+/// Names in a list or another sequence, which one text is not.
+#[derive(Clone, Debug)]
+pub(crate) struct Names(pub(crate) Vec<String>);
+
+impl<'py> FromPyObject<'_, 'py> for Names {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match given.cast::<PyString>() {
+            Ok(name) => {
+                let name = text_of(&name);
+                Err(PyTypeError::new_err(format!(
+                    "expected a list of names, found the str {name:?}: write [{name:?}]"
+                )))
+            }
+            Err(_) => given.extract::<Vec<String>>().map(Names),
+        }
     }
 }
 

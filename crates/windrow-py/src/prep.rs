@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use windrow::dac::WHERE_WEIGHTS;
 use windrow::prep::{self, Converting, Encoding, Prep, TASK_BYTES, Tokenizing};
-use windrow::prepare::{Remainder, Watch};
+use windrow::prepare::Watch;
 use windrow::{Error, Paths};
 
 use crate::callback::Watcher;
@@ -17,6 +17,7 @@ use crate::error::OrRaise;
 use crate::json;
 use crate::options::{Count, size_of};
 use crate::prepare::Inputs;
+use crate::remainder::remainder_of;
 use crate::store_options::{StoreOptions, stores};
 
 /// Plans a job; its path. ``options`` is JSON: those of the task.
@@ -72,13 +73,21 @@ fn how(options: &str) -> Result<Tokenizing, Error> {
     if pads {
         given.remove("remainder");
     }
+    let pad_value = pad_value(given.remove("pad_value"))?;
     let how: Tokenizing = parsed(given, &Tokenizing::default(), windrow::TOKENIZE_TO)?;
-    if !pads {
+    if !pads && pad_value.is_none() {
         return Ok(how);
     }
-    // A job names the ID, which only the tokenizer knows; without one, that of `tokenize`.
-    let eos = how.make()?.0.eos().unwrap_or(0);
-    Ok(Tokenizing { remainder: Remainder::Pad(eos), ..how })
+    // A job names the ID, which only the tokenizer knows where none is given.
+    let eos = if pad_value.is_none() { how.make()?.0.eos() } else { None };
+    Ok(Tokenizing { remainder: remainder_of(pads, pad_value, eos)?, ..how })
+}
+
+fn pad_value(given: Option<Value>) -> Result<Option<i64>, Error> {
+    let Some(given) = given.filter(|given| !given.is_null()) else { return Ok(None) };
+    given.as_i64().map(Some).ok_or_else(|| {
+        Error::config(format!("pad_value is {given}, expected a token ID, a whole number")).field("pad_value")
+    })
 }
 
 fn converting(options: &str) -> Result<Converting, Error> {

@@ -6,7 +6,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use windrow::prepare::{self, Encode, IndexOptions, Remainder, TokenizeOptions};
+use windrow::prepare::{self, Encode, IndexOptions, TokenizeOptions};
 use windrow::text::Tokenizer;
 use windrow::{
     ChatEncoder, Error, Kind, MaskedEncoder, Paths, TextEncoder, formats as all_formats, loss_mask,
@@ -23,6 +23,7 @@ use crate::near::none_left;
 use crate::options::{Count, Id, choice};
 use crate::own_options::OwnOptions;
 use crate::paths::AnyPaths;
+use crate::remainder::remainder_of;
 use crate::said::{class_of, text_of};
 use crate::store_options::{StoreOptions, stores};
 use crate::texts::{self, Wanted};
@@ -94,9 +95,10 @@ pub(crate) fn index<'py>(
 ///     out: the folder to write, or its URL.
 ///     tokenizer: a ``Tokenizer``, a name or path as it takes one, or a function from text to a list of IDs, or to a tuple of IDs
 ///         and a loss mask: 1 for each token that is learned, 0 for the others.
-///     to: ``"forager"`` samples with a byte-offset index; ``"tokens"`` one stream without a header; and with a record per
-///         document, ``out`` being a folder that appears as a whole: ``"flat-tokens"`` in zarr, ``out`` a split
-///         (``corpus.zarr/train``), ``"megatron"`` (``tokens.bin``, ``tokens.idx``), ``"shards"`` (``meta.json``).
+///     to: ``"forager"`` samples with a byte-offset index; ``"tokens"`` one stream without a header, ``"llmc"`` one with
+///         llm.c's; and with a record per document, ``out`` being a folder that appears as a whole: ``"flat-tokens"`` in zarr,
+///         ``out`` a split (``corpus.zarr/train``), ``"megatron"`` (``tokens.bin``, ``tokens.idx``), ``"shards"``
+///         (``meta.json``), ``"datatrove"`` (``.ds`` with its index).
 ///     sample_size: tokens per sample, documents packed one after the other; None makes each document a record.
 ///     eos: the ID that ends a document: ``"auto"`` the tokenizer's own, an ID, a token's name, None or ``"none"``.
 ///         ``"append"`` is ``"auto"`` with ``append_eos``.
@@ -110,7 +112,8 @@ pub(crate) fn index<'py>(
 ///         Megatron; flat-tokens are uint32, IDs up to 2**31 - 1).
 ///     vocab_size: IDs of a function are below this.
 ///     append_eos: end documents with ``eos`` where each is a record, too.
-///     remainder: ``"drop"`` or ``"pad"`` the tokens at the end that fill no sample; padded with ``eos``, else 0.
+///     remainder: ``"drop"`` or ``"pad"`` the tokens at the end that fill no sample.
+///     pad_value: with ``remainder="pad"``, the ID to pad with; None takes ``eos``, and is an error where there is none.
 ///     special_tokens: special tokens that are in the text become their IDs.
 ///     chat: each record (a line, a row, or a dict of an iterable) is a conversation: the chat template makes its text, nothing is added, and a loss mask beside the
 ///         tokens says what is learned: what an assistant says. Each conversation is a record, or part of samples of ``sample_size``.
@@ -123,8 +126,8 @@ pub(crate) fn index<'py>(
 ///         and ``index``.
 ///     zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard: as ``write``.
 ///     max_shard_bytes: most bytes of a file with ``to="shards"``, 5 GiB.
-///     block_sums: keep a sum of every 4 KiB of samples or ``tokens.bin``, for ``open(verify="always")``; shards and
-///         Megatron's files always have them, flat-tokens none.
+///     block_sums: with ``to="forager"`` and ``"tokens"``, keep a sum of every 4 KiB of samples or ``tokens.bin``, for
+///         ``open(verify="always")``; the other formats always have them.
 ///     overwrite: replace an existing output.
 ///     threads: encoding threads; a Python function always runs alone.
 ///     allow_empty: no input at all gives an empty output.
@@ -138,7 +141,7 @@ pub(crate) fn index<'py>(
 /// Raises:
 ///     CorruptError: a line, row or item without that text; names file, record, and byte or column.
 ///     StaleError: an iterable gives other items than a run that was stopped; the same call then begins anew.
-///     ConfigError: an ID that does not fit the dtype; a column that is not there.
+///     ConfigError: an ID that does not fit the dtype; an ``eos`` that the tokenizer has not; a column that is not there.
 ///     ExistsError: another output is there, and no ``overwrite``.
 ///     UnsupportedError: a chat template that does not show what is learned; says which record.
 ///
@@ -152,10 +155,10 @@ pub(crate) fn index<'py>(
 /// >>> wr.tokenize((text for text in ["ab", "cde"]), folder / "again", tokenizer="bytes")["tokens"]
 /// 5
 #[pyfunction]
-#[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text", mask_field=None, text_function=None, split=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop", special_tokens=false, chat=false, messages_field=None, chat_template=None, chat_date=None, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None,
+#[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text", mask_field=None, text_function=None, split=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop", pad_value=None, special_tokens=false, chat=false, messages_field=None, chat_template=None, chat_date=None, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None,
                     seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None,
                     block_sums=None, overwrite=false, threads=None, allow_empty=false, durable=true, progress=None, store_options=None, timeout=None, **unknown),
-       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', mask_field=None, text_function=None, split=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', special_tokens=False, chat=False, messages_field=None, chat_template=None, chat_date=None, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None, seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None, block_sums=None, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None, store_options=None, timeout=None)")]
+       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', mask_field=None, text_function=None, split=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', pad_value=None, special_tokens=False, chat=False, messages_field=None, chat_template=None, chat_date=None, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None, seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None, block_sums=None, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None, store_options=None, timeout=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn tokenize<'py>(
     py: Python<'py>,
@@ -173,6 +176,7 @@ pub(crate) fn tokenize<'py>(
     vocab_size: Option<Count>,
     append_eos: bool,
     remainder: &str,
+    pad_value: Option<Id>,
     special_tokens: bool,
     chat: bool,
     messages_field: Option<String>,
@@ -236,6 +240,8 @@ pub(crate) fn tokenize<'py>(
         split,
         ..TokenizeOptions::new(to)
     };
+    let pads = choice::<Rest>(py, "remainder", remainder, &["drop", "pad"])? == Rest::Pad;
+    let pad_value = pad_value.map(|id| id.named(py, "pad_value")).transpose()?;
     let watcher = Watcher::new(py, progress)?;
     let are_texts = matches!(inputs, texts::Inputs::Texts(_));
     let run = |inputs: &mut texts::Inputs, encoder: &dyn Encode, options: &TokenizeOptions| {
@@ -270,10 +276,7 @@ pub(crate) fn tokenize<'py>(
             ChatEncoder::new(loaded, messages_field.as_deref(), template.as_deref(), chat_date.as_deref())
         });
         let encoder = encoder.or_raise(py)?;
-        let remainder = match remainder {
-            "pad" => Remainder::Pad(encoder.eos().unwrap_or(0)),
-            _ => choice(py, "remainder", remainder, &["drop", "pad"])?,
-        };
+        let remainder = remainder_of(pads, pad_value, encoder.eos()).or_raise(py)?;
         let options = ChatEncoder::options(TokenizeOptions { remainder, ..options });
         let report = run(&mut inputs, &encoder, &options);
         return json::plain(py, &watcher.finish(py, report)?);
@@ -304,10 +307,7 @@ pub(crate) fn tokenize<'py>(
     }
     let append_eos = append_eos || matches!(eos, Eos::Append);
     let eos = eos.resolve(py, &ids)?;
-    let remainder = match remainder {
-        "pad" => Remainder::Pad(eos.unwrap_or(0)),
-        _ => choice(py, "remainder", remainder, &["drop", "pad"])?,
-    };
+    let remainder = remainder_of(pads, pad_value, eos).or_raise(py)?;
     let options = TokenizeOptions { eos, append_eos, remainder, ..options };
     let ids = match (ids, mask_field) {
         (Ids::Tokenizer(encoder), Some(mask_field)) => {
@@ -375,6 +375,14 @@ fn ids_of(py: Python<'_>, tokenizer: &Bound<'_, PyAny>, field: &str, special: bo
     Ok(Ids::Function(tokenizer.clone().unbind()))
 }
 
+// What becomes of the tokens at the end, in the words of users.
+#[derive(serde::Deserialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Rest {
+    Drop,
+    Pad,
+}
+
 /// A path, or several.
 pub(crate) struct Inputs(pub(crate) Vec<PathBuf>);
 
@@ -426,7 +434,11 @@ impl Eos {
     fn resolve(self, py: Python<'_>, ids: &Ids) -> PyResult<Option<i64>> {
         let spec = match self {
             Eos::Nothing => return Ok(None),
-            Eos::Id(id) => return id.named(py, "eos").map(Some),
+            Eos::Id(id) => match id.named(py, "eos")? {
+                // Refused with the other options: as a text it could name a token.
+                id if id < 0 => return Ok(Some(id)),
+                id => id.to_string(),
+            },
             Eos::Auto => "auto".to_string(),
             Eos::Append => "append".to_string(),
             Eos::Named(name) => name,

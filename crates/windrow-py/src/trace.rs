@@ -1,6 +1,5 @@
 //! What a step read, and which steps read a record.
 
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -177,9 +176,7 @@ pub(crate) fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps, V
     };
     wait_for(py, move || -> Result<_> {
         let recipe = match &path {
-            Some(path) => File::open(path)
-                .map_err(|e| Error::io("read the plan", path, e))
-                .and_then(|file| Recipe::read(file, path)),
+            Some(path) => Recipe::open(path),
             None => Recipe::from_json(&text),
         };
         let recipe = recipe.map_err(|e| e.hint(HINT))?;

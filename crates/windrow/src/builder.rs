@@ -253,6 +253,7 @@ impl LoaderBuilder {
     /// # Errors
     /// `Config` when the options would never give a batch, or the environment's rank makes no sense.
     pub fn build(&self) -> Result<Loader> {
+        self.parts().iter().try_for_each(Samples::refuse_none)?;
         let options = Options {
             batch: self.batch,
             shard: self.shard()?,

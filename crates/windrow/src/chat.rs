@@ -31,7 +31,10 @@ impl ChatEncoder {
         template: Option<&str>,
         date: Option<&str>,
     ) -> Result<ChatEncoder> {
-        let chat = Chat::load(template, tokenizer.folder(), date)?;
+        // Of special tokens alone, the name in a text becomes the ID.
+        let eos = tokenizer.eos().and_then(|id| tokenizer.special().iter().find(|(_, of)| *of == id));
+        let eos = eos.map(|(name, _)| name.as_str());
+        let chat = Chat::load(template, tokenizer.folder(), eos, date)?;
         let fields = ChatEncoder::fields(field);
         Ok(ChatEncoder { tokenizer, chat, field: field.map(str::to_string), fields })
     }

@@ -68,6 +68,7 @@ impl Dataset {
             }
         };
         let samples = self.lay(source, recipe, dtype, &by)?;
+        self.warn_of_no_samples(&samples);
         self.warn_of_padding(&samples);
         self.warn_of_one_document(&samples);
         self.warn_of_cut_records(&samples);
@@ -156,6 +157,17 @@ impl Dataset {
                 if let Some(eos) = eos.filter(|eos| !schema.element.dtype.holds(*eos)) {
                     return Err(Error::config(format!("eos {eos} does not fit {}", schema.element.dtype)));
                 }
+                // The source's own may be no more than what the IDs go up to.
+                let told = self.manifest.as_ref().and_then(|manifest| manifest.vocab_size);
+                if let (Some(eos), Some(size)) = (eos, self.options.vocab_size.or(told))
+                    && !u64::try_from(*eos).is_ok_and(|eos| eos < size)
+                {
+                    return Err(Error::config(format!("eos {eos} is outside the vocabulary of {size} IDs"))
+                        .field("eos")
+                        .hint(
+                            "give an ID of the tokenizer's, or open the data with a vocab_size that holds it",
+                        ));
+                }
                 let cut = if is_next { Pack::new } else { Pack::apart };
                 let view = cut(lengths, *length, *eos)?;
                 (Arc::new(if documents.is_some() { view.telling_record() } else { view }), collate)
@@ -213,6 +225,13 @@ impl Dataset {
                         Arc::new(beside.without(self.left_out.clone()))
                     }
                 };
+                if let (view::Starts::Last, Some(stride)) = (*starts, *stride) {
+                    return Err(Error::config(format!(
+                        "a stride of {stride} for one window at the end of each record"
+                    ))
+                    .field("stride")
+                    .hint("leave stride out, or starts=\"last\""));
+                }
                 let stride = stride.unwrap_or(width);
                 let view = Windows::starting(lengths, width, stride, *tail, *starts, is_next)?;
                 (Arc::new(view), collate)

@@ -1,13 +1,54 @@
 //! What is said of samples that are not what their user means, most likely.
 
+use windrow_core::collate::Labels;
 use windrow_core::view::Overlong;
+use windrow_core::{Error, Result};
 
 use crate::dataset::Dataset;
 use crate::formats::format_info;
 use crate::samples::Samples;
 use crate::view_recipe::ViewRecipe;
 
+impl Samples {
+    /// An error where there are none: nothing would be learned, and nobody would say so.
+    pub(crate) fn refuse_none(&self) -> Result<()> {
+        let Some(why) = self.shortage()? else { return Ok(()) };
+        let error =
+            Error::config(format!("the view has no samples: {why}")).at(self.data.paths().to_string());
+        Err(match self.data.is_empty() {
+            true => error,
+            false => error.hint("choose a shorter length; view.coverage() counts what it leaves out"),
+        })
+    }
+
+    /// Why there are none: what the data has, and what a sample needs.
+    pub(crate) fn shortage(&self) -> Result<Option<String>> {
+        if !self.is_empty() {
+            return Ok(None);
+        }
+        if self.data.is_empty() {
+            return Ok(Some("there are no records".to_string()));
+        }
+        let coverage = self.coverage()?;
+        let found = format!("all records together have {} values", coverage.used + coverage.unseen);
+        Ok(Some(match self.recipe.view {
+            ViewRecipe::Pack { length, .. } => {
+                let label = u64::from(self.recipe.view.labels() == Some(Labels::Next));
+                format!("{found}, and each sample needs {}", length.saturating_add(label))
+            }
+            _ => found,
+        }))
+    }
+}
+
 impl Dataset {
+    // A DataLoader over it would run no batch and say nothing.
+    pub(crate) fn warn_of_no_samples(&self, samples: &Samples) {
+        if let Ok(Some(why)) = samples.shortage() {
+            log::warn!("{}: the view has no samples: {why}", self.paths);
+        }
+    }
+
     // What is cut is never seen, however many epochs there are.
     pub(crate) fn warn_of_cut_records(&self, samples: &Samples) {
         let ViewRecipe::Bins { length, overlong: Overlong::Cut, .. } = samples.recipe.view else { return };

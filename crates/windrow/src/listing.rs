@@ -41,6 +41,11 @@ pub fn listing(path: impl AsRef<Path>, options: &Options) -> Result<Manifest> {
         }
         None => (Arc::new(Local::new(&*path)) as Arc<dyn Store>, String::new(), None),
     };
+    if url.as_deref().is_some_and(|url| url.starts_with("http")) {
+        return Err(Error::unsupported("a web server does not list what it has").at(store.display(&folder)).hint(
+            "write the manifest where the files lie: `windrow manifest PATH` of the folder that the server shows",
+        ));
+    }
     let own = key::below(&folder, MANIFEST_FILE);
     let mut entries = store.walk_anew(&folder)?;
     if let Some(entry) = entries.iter().find(|entry| entry.key == own) {

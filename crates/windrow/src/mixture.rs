@@ -135,10 +135,9 @@ impl Mixture {
         if self.names.contains(&name) {
             return Err(Error::config(format!("two parts of the mixture are called {name:?}")));
         }
-        if samples.is_empty() {
-            return Err(
-                Error::config(format!("{name:?} has no samples")).at(samples.dataset().paths().to_string())
-            );
+        if let Some(why) = samples.shortage()? {
+            return Err(Error::config(format!("{name:?} has no samples: {why}"))
+                .at(samples.dataset().paths().to_string()));
         }
         if samples.grouping.is_some() {
             return Err(Error::config(format!(

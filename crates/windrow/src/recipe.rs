@@ -1,6 +1,7 @@
 //! A plan as text: what is needed to open the same samples in the same order elsewhere. Pickles, `trace` and saved
 //! plans are made of it.
 
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -86,6 +87,19 @@ pub struct Recipe {
 const MOST_BYTES: u64 = 64 << 20;
 
 impl Recipe {
+    /// Reads the plan in a file. Nothing may ever write into a pipe of that name, so only a regular file is read.
+    ///
+    /// # Errors
+    /// `Unsupported` for a pipe, a socket or a device; else as [`Recipe::read`].
+    pub fn open(path: &Path) -> Result<Recipe> {
+        // A folder says so when it is read.
+        if path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+            return Err(Error::unsupported("expected a plan, found a pipe, a socket or a device").at(path));
+        }
+        let file = File::open(path).map_err(|e| Error::io("read the plan", path, e))?;
+        Recipe::read(file, path)
+    }
+
     /// Reads a plan from a file or stream, called `name` where that goes wrong.
     ///
     /// # Errors

@@ -7,8 +7,8 @@ use windrow_core::number::{Number, number};
 use windrow_core::{Element, Error, Result};
 use windrow_formats::{NamedArray, npz_of};
 
-/// What makes text of token IDs; none where it lacks one of them.
-pub type Decode<'a> = &'a dyn Fn(&[i64]) -> Option<String>;
+/// What makes text of the token IDs of a row; none where it lacks one of them.
+pub type Decode<'a> = &'a dyn Fn(usize, &[i64]) -> Option<String>;
 
 /// The bytes of an `.npz` that holds its tensors by name, `[rows, …]`.
 ///
@@ -41,7 +41,7 @@ pub fn text(batch: &Batch, decode: Option<Decode<'_>>) -> String {
         for (number, field) in batch.fields().iter().enumerate() {
             let numbers = numbers_of(batch, number, row);
             if let Some(decode) = decode.filter(|_| is_ids(field))
-                && let Some(text) = ids(&numbers).and_then(|ids| decode(&ids))
+                && let Some(text) = ids(&numbers).and_then(|ids| decode(row, &ids))
             {
                 out.push_str(&text);
                 out.push_str(if text.ends_with('\n') { "" } else { "\n" });

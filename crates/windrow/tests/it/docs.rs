@@ -75,6 +75,16 @@ fn every_format_stands_in_both_tables() {
 }
 
 #[test]
+fn a_format_that_is_written_says_by_what() {
+    for written in windrow::written() {
+        let (to, by) = (written.to, written.info.written_by);
+        assert!(by.contains(&format!("`windrow convert --to {to}`")), "{to}: {by}");
+        assert!(by.contains("`wr.write`"), "{to}: {by}");
+        assert_eq!(by.contains("`windrow tokenize"), written.is_for_tokenize, "{to}: {by}");
+    }
+}
+
+#[test]
 fn the_page_of_a_format_is_that_of_its_folder() {
     let page = read("docs/formats.md");
     let folders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../windrow-formats/src");
