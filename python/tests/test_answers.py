@@ -98,6 +98,9 @@ def test_all_answers_are_those_of_the_batches_of_three_ranks(folder: Path, tmp_p
         [of_file] = counted["files"]
         assert of_file["file"].endswith(f"{name}.jsonl") and of_file["values"] == counted["values"]
         assert sum(of_rank["parts"][part]["samples"] for of_rank in by_rank) == counted["samples"]
+    with pytest.raises(wr.ConfigError, match="steps 5 to 2: they end before they begin"):
+        wr.coverage(file, (5, 2))
+    assert wr.coverage(file, (2, 2))["steps"] == 0
     printed = shown("coverage", file, "--steps", f"0..{n_steps}", "--list-records")
     assert printed["parts"] == covered["parts"]
     assert f"web: {len(read[0])} samples" in said("coverage", file, "--steps", f"0..{n_steps}")

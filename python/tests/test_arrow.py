@@ -60,6 +60,17 @@ def test_what_datasets_saves_is_read_in_place(saved):
         wr.open(folder)
 
 
+def test_every_split_that_datasets_saved_is_verified(saved, tmp_path):
+    folder, _ = saved
+    found = wr.verify(folder)
+    assert (found["problems"], found["checked_files"], found["checked_records"]) == ([], 3, 500)
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    (data,) = (copy / "test").glob("*.arrow")
+    data.write_bytes(data.read_bytes()[:-2000])
+    assert {problem["file"] for problem in wr.verify(copy)["problems"]} == {str(data)}
+
+
 def test_a_saved_set_is_mixed_with_raw_tokens_and_resumed_on_other_ranks(saved, tmp_path):
     folder, rows = saved
     tokens = np.arange(30000, dtype=np.uint16)
@@ -117,6 +128,19 @@ def test_a_changed_byte_is_an_error_or_another_value_but_no_crash(name, tmp_path
             list(wr.open(file, **case["options"]))
         except wr.WindrowError as error:
             assert "t.arrow" in str(error)
+
+
+# What save_to_disk writes of no rows names no files.
+def test_a_saved_set_without_rows_has_no_records(tmp_path):
+    state = {"_data_files": [], "_fingerprint": "49b4d0211f1e8203", "_format_columns": None, "_split": None}
+    for split in ("train", "test"):
+        (tmp_path / split).mkdir()
+        (tmp_path / split / "state.json").write_text(json.dumps(state))
+        (tmp_path / split / "dataset_info.json").write_text("{}")
+    (tmp_path / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "test"]}))
+    for ds in (wr.open(tmp_path / "train"), wr.open(tmp_path, split="test")):
+        assert len(ds) == 0 and list(ds) == [] and ds.format == "arrow"
+    assert wr.verify(tmp_path / "train")["problems"] == []
 
 
 def refused(path, message, **options):

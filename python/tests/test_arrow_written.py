@@ -274,6 +274,33 @@ def test_what_it_does_not_hold_is_refused_and_nothing_is_left(tmp_path, to):
 
 
 @pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("page", [False, True])
+def test_every_split_in_a_folder_is_verified(tmp_path, to, page):
+    def data(split, count=1):
+        return tmp_path / "data" / f"{split}-00000-of-{count:05}.{to}"
+
+    (tmp_path / "data").mkdir()
+    wr.write(data("train"), [{"text": "a", "label": 1}, {"text": "b", "label": 0}], to=to)
+    # Others have columns of their own.
+    wr.write(data("test"), [{"text": "c"}], to=to)
+    for manifest in (tmp_path / "data").glob("*.windrow*"):
+        manifest.unlink()
+    if page:
+        paths = "".join(f"  - split: {split}\n    path: data/{split}-*\n" for split in ("train", "test"))
+        (tmp_path / "README.md").write_text(f"---\nconfigs:\n- config_name: default\n  data_files:\n{paths}---\n")
+    found = wr.verify(tmp_path)
+    assert (found["problems"], found["checked_files"], found["checked_records"]) == ([], 2, 3)
+    whole = data("test").read_bytes()
+    data("test").write_bytes(whole[: len(whole) // 2])
+    assert {problem["file"] for problem in wr.verify(tmp_path)["problems"]} == {str(data("test"))}
+    data("test").write_bytes(whole)
+    if to == "parquet":
+        data("train").rename(data("train", 2))
+        (problem,) = wr.verify(tmp_path)["problems"]
+        assert "a shard of 2 is not there" in problem["found"]
+
+
+@pytest.mark.parametrize("to", FORMATS)
 def test_no_records_are_a_file_without_rows(tmp_path, to):
     assert len(wr.open(written(tmp_path, [], to))) == 0
     assert with_loaders(READ, path(tmp_path, to)) == {"rows": [], "types": {"tokens": "list<item: float>"}}

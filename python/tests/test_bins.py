@@ -151,6 +151,19 @@ def test_fields_mean_the_same_in_bins_and_segments(tmp_path: Path, cut: str, lab
         assert wrong != ["bins"] or "max_seqlen" in str(error.value.hint)
 
 
+def test_bins_of_two_data_sets_mix_without_cu_seqlens(tmp_path: Path) -> None:
+    for name, lengths in {"short": [1, 2, 2, 1, 2, 3, 1], "long": [8, 5, 7]}.items():
+        records = [np.full(length, 7, np.uint16) for length in lengths]
+        wr.write(tmp_path / name, records, to="shards", dtype="uint16")
+    short, long = (wr.open(tmp_path / name) for name in ("short", "long"))
+    with pytest.raises(wr.MismatchError, match="different tensors: cu_seqlens is int32") as error:
+        wr.mix({"a": (short.bins(8), 0.5), "b": (long.bins(8), 0.5)})
+    assert "fields= without cu_seqlens" in error.value.hint
+    fields = ["input_ids", "labels", "loss_masks", "position_ids", "segment_ids"]
+    mixed = wr.mix({"a": (short.bins(8, fields=fields), 0.5), "b": (long.bins(8, fields=fields), 0.5)}, stop="all")
+    assert list(next(wr.Loader(mixed, 2, rank=0, world_size=1))) == fields
+
+
 def test_rows_are_as_long_as_the_longest_of_their_batch(tmp_path: Path) -> None:
     ds, records = written(tmp_path / "d")
     view = pickle.loads(pickle.dumps(ds.records(10, pad_value=7, pad="longest")))

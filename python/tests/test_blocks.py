@@ -6,9 +6,11 @@ import json
 import os
 import pickle
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -31,6 +33,24 @@ def test_an_epoch_has_every_sample_once_and_a_rank_reads_its_own_blocks(view: wr
         assert len(set(samples)) == len(samples) == len(view) // 16 * 16
     blocks = [{sample // 25 for sample in epoch[:400]} for epoch in epochs]
     assert blocks[0] & blocks[1] and not blocks[0] & blocks[2]
+
+
+def test_ranks_share_blocks_in_the_last_batches_of_an_epoch_alone(tmp_path: Path) -> None:
+    # 321 blocks in 32 lanes of one row, the last block of one sample.
+    np.arange(2561 * 16 + 1, dtype=np.uint16).tofile(tmp_path / "ids.bin")
+    view = wr.open(tmp_path / "ids.bin", dtype="uint16").pack(16)
+    lanes, rows, size, n_ranks, read = 32, 1, 8, 4, []
+    for seed in range(20):
+        epochs = []
+        for rank in range(n_ranks):
+            loader = wr.Loader(view, global_batch_size=32, shuffle=wr.Blocks(size=size), seed=seed, rank=rank, world_size=n_ranks)
+            assert loader.recipe()["shuffle"]["blocks"] | {"pool": 0} == {"size": size, "lanes": lanes, "rows": rows, "pool": 0}
+            epochs.append([{sample // size for sample in ids(batch)} for batch in loader])
+        last = -(-lanes * (2 * size + rows) // 32)
+        before = [set().union(*epoch[:-last]) for epoch in epochs]
+        assert all(one.isdisjoint(other) for one, other in combinations(before, 2))
+        read.append(sum(len(set().union(*epoch)) for epoch in epochs))
+    assert max(read) > 321, "whole epochs share some"
 
 
 def test_a_run_continues_exactly_on_other_ranks(view: wr.View) -> None:

@@ -119,6 +119,18 @@ def test_conversations_of_tables_and_iterables_are_those_of_lines(tmp_path: Path
         assert wr.verify(tmp_path / name)["problems"] == []
 
 
+@pytest.mark.parametrize("name", ["bytes", "gpt2", "cl100k_base", "o200k_base", "deepseek_v3"])
+def test_a_template_ends_messages_with_the_eos_token_of_a_built_in_tokenizer(tmp_path: Path, name: str) -> None:
+    messages = [{"role": "user", "content": "1 + 1?"}, {"role": "assistant", "content": "2"}]
+    (tmp_path / "a.jsonl").write_text(json.dumps({"messages": messages}) + "\n")
+    wr.tokenize(tmp_path / "a.jsonl", tmp_path / "out", tokenizer=name, chat=True, chat_template="zephyr")
+    tokenizer, got = wr.Tokenizer(name), wr.open(tmp_path / "out")[0]
+    ids, learned = got["tokens"].tolist(), got["loss_mask"] == 0
+    assert ids.count(tokenizer.eos) == 2
+    of_answer = [token for token, is_learned in zip(ids, learned, strict=True) if is_learned]
+    assert of_answer == [*tokenizer.encode("2"), tokenizer.eos]
+
+
 def test_messages_may_be_inside_of_a_column(tmp_path: Path) -> None:
     turns = [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "ho"}]
     items = [{"json": {"turns": turns, "tools": [{"name": "t"}]}}]

@@ -123,6 +123,22 @@ def test_transposed_codes_are_told(tmp_path, caplog):
         wr.open(wide).codes(200)
 
 
+def test_more_codebooks_than_are_read_are_not_written(tmp_path):
+    wr.write(tmp_path / "most", [np.zeros((4, 128), "int16")], to="codes")
+    assert wr.open(tmp_path / "most")[0].shape == (4, 128)
+    with pytest.raises(wr.ConfigError, match="129 codebooks, expected at most 128") as refused:
+        wr.write(tmp_path / "more", [np.zeros((4, 129), "int16")], to="codes")
+    assert "transpose" in refused.value.hint and not (tmp_path / "more").exists()
+
+
+def test_fractions_are_not_written_as_codes(tmp_path):
+    wr.write(tmp_path / "ts", [np.array([0.5, 1.5], "float32")], to="shards")
+    with pytest.raises(wr.ConfigError, match="float32 values cannot be stored as int16") as refused:
+        wr.convert(tmp_path / "ts", tmp_path / "codes", to="codes")
+    # This format has no float32.
+    assert "another format" in refused.value.hint
+
+
 def test_what_is_no_tensor_is_refused_by_name(tmp_path):
     cases = {
         "dict": {"codes": torch.zeros(2, 2)},
@@ -195,6 +211,26 @@ def test_options_of_the_layout(tracks):
         ds.codes(20, codebook_size=10)[0]
     with pytest.raises(wr.ConfigError, match="codebook_size"):
         ds.codes(20, codebook_size="large")
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "says"),
+    [
+        (None, wr.NotFoundError, "cannot read the configuration"),
+        ("", wr.IoError, "cannot read the configuration"),
+        ("{nope", wr.ConfigError, "cannot be understood"),
+        ("[1]", wr.ConfigError, "cannot be understood"),
+    ],
+)
+def test_a_configuration_that_cannot_be_read_is_named(tracks, tmp_path, content, error, says):
+    path = tmp_path / "config.json"
+    if content:
+        path.write_text(content)
+    elif content is not None:
+        path.mkdir()
+    with pytest.raises(error, match=says) as raised:
+        wr.open(tracks).codes(config=path)
+    assert raised.value.path == str(path) and raised.value.hint
 
 
 def test_mono_is_laid_as_stereo_where_asked(tmp_path):

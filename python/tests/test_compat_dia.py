@@ -182,8 +182,11 @@ def test_crops_are_drawn_anew_by_epoch_and_sample_and_are_the_same_anywhere(long
     fixed = PreEncodedDACDataset(long_tracks, config, use_sliding_window=False)
     assert starts(fixed[i] for i in range(4)) == [0] * 4
     assert len(fixed[-1][1]) == 128
-    with pytest.raises(IndexError):
-        fixed[4]
+    for wrong in (4, -5):
+        with pytest.raises(wr.OutOfRangeError, match=f"sample {wrong} is out of range: there are 4"):
+            fixed[wrong]
+    with pytest.raises(TypeError, match="slice"):
+        fixed[0:2]
 
 
 def test_workers_draw_the_same_whatever_their_number_and_anew_each_epoch(long_tracks):
@@ -255,6 +258,8 @@ def test_sound_files_and_prompts_are_those_of_the_original(sound):
     assert names(tracks) == ["b9.flac", "b9.wav", "b10.wav"]
     texts = [tracks[i][0] for i in (1, 2)]
     assert texts == ["Rock, slow", ""]
+    with pytest.raises(wr.OutOfRangeError, match="sample 3 is out of range"):
+        tracks[3]
     assert tracks[1][1].shape == (2, 4) and tracks[1][2].shape == (1, 1, 1024)
     # A part of a prompt, in any case; what has no prompt stays.
     assert names(TestingDataset(sound, STEREO, Model(), skip_tags=["OCK,"])) == ["b10.wav"]

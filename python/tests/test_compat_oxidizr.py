@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import json
 import multiprocessing
 import os
@@ -122,6 +123,34 @@ def test_wrong_arguments_are_errors(tmp_path):
         LitDataLoader.from_file(tmp_path / "nope.bin", 1, 1)
     with pytest.raises(OSError, match=tmp_path.name):
         LitDataLoader.from_file(tmp_path, 1, 1)
+
+
+def test_what_is_known_not_to_be_raw_u32_is_refused(tmp_path):
+    tokens = np.arange(40)
+    windrow.write(tmp_path / "narrow.bin", [tokens], dtype="uint16", to="tokens")
+    windrow.write(tmp_path / "wide.bin", [tokens], dtype="uint32", to="tokens")
+    header = np.zeros(256, "<i4")
+    header[:3] = 20240520, 1, 40
+    (tmp_path / "llmc.bin").write_bytes(header.tobytes() + tokens.astype("<u2").tobytes())
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + 32 * b"ab" + b"\nsize 1234567\n"
+    (tmp_path / "pointer.bin").write_bytes(pointer)
+    (tmp_path / "raw.bin.gz").write_bytes(gzip.compress(tokens.astype("<u4").tobytes()) + b"\0" * 3)
+    os.truncate(tmp_path / "raw.bin.gz", (tmp_path / "raw.bin.gz").stat().st_size // 4 * 4)
+    for name, kind, says in (
+        ("narrow.bin", windrow.MismatchError, "the manifest says uint16"),
+        ("llmc.bin", windrow.UnsupportedError, "a token file of llm.c"),
+        ("pointer.bin", windrow.UnsupportedError, "a Git LFS pointer"),
+        ("raw.bin.gz", windrow.UnsupportedError, "the name of a compressed file"),
+    ):
+        assert (tmp_path / name).stat().st_size % 4 == 0, name
+        with pytest.raises(kind, match=says) as found:
+            LitDataLoader.from_file(tmp_path / name, 1, 4)
+        assert found.value.path == str(tmp_path / name)
+    assert LitDataLoader.from_file(tmp_path / "wide.bin", 1, 39).next_batch()[0].tolist() == [tokens[:-1].tolist()]
+    with (tmp_path / "wide.bin").open("ab") as file:
+        file.write(bytes(8))
+    with pytest.raises(windrow.StaleError, match="the manifest says 160"):
+        LitDataLoader.from_file(tmp_path / "wide.bin", 1, 4)
 
 
 def test_a_file_is_read_part_by_part(tmp_path):

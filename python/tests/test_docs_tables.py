@@ -1,10 +1,14 @@
-"""What the tables in docs say of arguments: those behind `*` are given by their names alone, and defaults are the real ones."""
+"""What the tables in docs say of arguments: those behind `*` are given by their names alone, and defaults are the real ones. Options
+of the command line are on its page.
+"""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,3 +55,25 @@ def test_the_table_of_the_loader_names_its_options() -> None:
     real = inspect.signature(wr.Loader).parameters
     assert named == set(real) - {"view"}
     assert {name for name in named if real[name].kind is not BY_NAME} == {"batch_size"}
+
+
+def helps(*command: str) -> str:
+    ran = subprocess.run([sys.executable, "-m", "windrow", *command, "--help"], capture_output=True, text=True, check=True)
+    return ran.stdout
+
+
+def commands() -> list[str]:
+    """Names in the list of `windrow --help`."""
+    listed = helps().partition("Commands:\n")[2].partition("\n\n")[0]
+    return [name for name in re.findall(r"^  ([a-z-]+)  ", listed, re.MULTILINE) if name != "help"]
+
+
+def test_every_option_of_the_command_line_is_on_its_page() -> None:
+    text = (DOCS / "cli.md").read_text() + (DOCS / "download.md").read_text()
+    of_all = {"--help", "--version", "--quiet"}
+    missing = {}
+    for command in commands():
+        options = set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", helps(command), re.MULTILINE)) - of_all
+        missing[command] = sorted(option for option in options if not re.search(re.escape(option) + r"(?![a-z-])", text))
+    assert len(missing) > 15
+    assert not {command: options for command, options in missing.items() if options}

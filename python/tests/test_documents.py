@@ -229,6 +229,18 @@ def test_views_with_other_borders_are_mixed(records: wr.Dataset, stream: wr.Data
     assert all(row.tolist() in rows for batch in loader for row in batch["segment_ids"])
 
 
+def test_a_row_that_begins_with_an_eos_reads_nothing_of_the_record_before(tmp_path: Path) -> None:
+    wr.write(tmp_path / "d", [[1, 2, 3], [4, 5, 6, 7], [], [8, 9]], to="shards", dtype="uint16")
+    view = wr.open(tmp_path / "d").pack(3, eos=EOS, labels=None, documents=True)
+    loader = wr.Loader(view, 1, shuffle=False, rank=0, world_size=1)
+    assert [row["input_ids"].tolist() for row in view] == [[1, 2, 3], [0, 4, 5], [6, 7, 0], [0, 8, 9]]
+    read = [[(r["record"], r["start"], r["len"]) for r in wr.trace(loader, step)[0]["reads"]] for step in range(4)]
+    assert read == [[(0, 0, 3)], [(1, 0, 2)], [(1, 2, 2)], [(3, 0, 2)]]
+    assert [[at["step"] for at in wr.find(loader, record)] for record in range(4)] == [[0], [1, 2], [], [3]]
+    covered = wr.coverage(loader, (1, 4), records=True)["parts"][0]
+    assert (covered["records"], covered["values"], covered["record_ranges"]) == (2, 6, [[1, 2], [3, 4]])
+
+
 def test_what_makes_no_sense_is_said(stream: wr.Dataset, records: wr.Dataset, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         stream.pack(LENGTH, documents=True)

@@ -57,6 +57,23 @@ def test_a_for_is_never_empty_however_the_epoch_ended(view: wr.View) -> None:
     assert ids(again) == third
 
 
+@pytest.mark.parametrize("drop_last", [True, False])
+def test_the_length_is_that_of_the_epoch_of_the_next_for(view: wr.View, drop_last: bool) -> None:
+    n = len(view)
+    for skip in ([(3, n - 8)], [(0, n)], [(0, 2 * n)], [(n - 2, n + 9)], [(1, 2), (n, 2 * n - 7)]):
+        loader = wr.Loader(view, 4, seed=1, rank=0, world_size=1, skip=skip, drop_last=drop_last)
+        for _ in range(3):
+            assert bool(loader)
+            expected = len(loader)
+            assert expected == sum(1 for _ in loader), skip
+    loader = wr.Loader(view, 4, rank=0, world_size=1, epochs=1)
+    expected = len(loader)
+    next(loader)
+    assert len(loader) == expected, "those that were delivered count"
+    assert sum(1 for _ in loader) == expected - 1
+    assert len(loader) == expected, "the run is over"
+
+
 def test_an_iterator_ends_with_its_epoch_wherever_the_loader_went(view: wr.View) -> None:
     first, second, _ = by_epoch(view, batch_size=100, seed=5)
     loader = wr.Loader(view, 100, seed=5)

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import windrow as wr
+from windrow.compat.data_forager.datasets.jsonl import JsonRecordError
+from windrow.failure import failure
 
 
 def test_every_class_is_a_windrow_error_and_what_callers_already_catch() -> None:
@@ -29,9 +31,15 @@ def test_every_class_is_a_windrow_error_and_what_callers_already_catch() -> None
         wr.IoError: OSError,
         wr.OutOfMemoryError: MemoryError,
     }
-    for cls, base in expected.items():
+    kinds = "not_found out_of_range unrecognised corrupt stale mismatch config unsupported exists io memory".split()
+    for (cls, base), kind in zip(expected.items(), kinds, strict=True):
         assert issubclass(cls, wr.WindrowError)
         assert issubclass(cls, base)
+        assert cls.kind == cls("made anew from its text").kind == failure(cls, "raised from Python").kind == kind
+    assert wr.WindrowError("of none").kind is None
+    with pytest.raises(wr.ConfigError) as found:
+        wr.inverse({})
+    assert (found.value.kind, found.value.hint) == ("config", 'cut its windows with fields=["loc", "scale"]')
 
 
 def test_a_missing_path(tmp_path: Path) -> None:
@@ -120,9 +128,16 @@ def test_a_workers_error_reaches_the_parent(tmp_path: Path, run_script: Callable
             try:
                 list(batches)
             except wr.CorruptError as e:
-                print("record 1, byte 15" in str(e))
+                # torch makes it anew from its text: the class tells the kind, the text the rest.
+                print(type(e).__name__, e.kind, e.path, "record 1, byte 15" in str(e), "hint: " in str(e))
     """
-    assert run_script(code, tmp_path / "a.jsonl", limit=120) == "True\n"
+    assert run_script(code, tmp_path / "a.jsonl", limit=120) == "CorruptError corrupt None True True\n"
+
+
+def test_a_record_that_is_not_json_is_made_anew_from_its_text() -> None:
+    # As torch does with a worker's error; of one that cannot be made so, it makes a RuntimeError.
+    error = JsonRecordError("the record is not JSON\n  at: a.jsonl (record 1)")
+    assert (error.kind, str(error)) == ("corrupt", "the record is not JSON\n  at: a.jsonl (record 1)")
 
 
 def test_memory_that_is_not_there(dataset: wr.Dataset) -> None:
@@ -133,6 +148,17 @@ def test_memory_that_is_not_there(dataset: wr.Dataset) -> None:
     with pytest.raises(wr.OutOfMemoryError, match="no memory for 68719476737 tokens"):
         wr.create_dummy_data(10, (1 << 36) + 1)
     assert isinstance(pickle.loads(pickle.dumps(found.value)), wr.OutOfMemoryError)
+
+
+@pytest.mark.parametrize("num_threads", [0, 2])
+def test_a_batch_that_no_memory_holds_does_not_end_the_process(view: wr.View, num_threads: int) -> None:
+    options: dict[str, Any] = {"rank": 0, "world_size": 1, "num_threads": num_threads}
+    endless = wr.Loader(wr.mix({"a": (view, 1)}, stop="never"), 2**60, **options)
+    for loader in (endless, wr.Loader(view, 2**60, last="repeat", **options)):
+        with pytest.raises(MemoryError, match="no memory for a batch of 1152921504606846976 rows") as found:
+            next(loader)
+        assert isinstance(found.value, wr.OutOfMemoryError)
+        assert found.value.hint == "choose a smaller batch size"
 
 
 LITTLE_MEMORY = """
@@ -184,6 +210,11 @@ def test_numbers_beyond_64_bits_name_their_argument(dataset: wr.Dataset, tmp_pat
         wr.write(out, [[1]], to="flat-tokens", zarr_format=300)
     with pytest.raises(wr.ConfigError, match="sample_rate=4294967296"):
         wr.write_audio(out, [0.0], 1 << 32)
+    for rate in (0, 10**9):
+        with pytest.raises(wr.ConfigError, match=f"a sample rate of {rate} Hz"):
+            wr.write_audio(out, [0.0], rate)
+    with pytest.raises(wr.ConfigError, match="sample 1 of channel 0 is NaN"):
+        wr.write_audio(out, [0.0, float("nan")], 8000)
 
 
 @pytest.mark.parametrize("value", [True, False, np.bool_(True)])
@@ -200,6 +231,19 @@ def test_a_bool_is_no_id(dataset: wr.Dataset, tmp_path: Path, value: Any) -> Non
         with pytest.raises(TypeError, match="expected a token ID, a whole number, found the bool"):
             act()
     assert dataset.pack(4, eos=np.int64(3))
+
+
+def test_one_name_is_no_list_of_names(dataset: wr.Dataset, tmp_path: Path) -> None:
+    (tmp_path / "pages.jsonl").write_text('{"text": "one"}\n')
+    name: Any = "text"
+    for act in (
+        lambda: wr.open(tmp_path / "pages.jsonl", columns=name),
+        lambda: wr.open(tmp_path / "pages.jsonl").rows(name),
+        lambda: dataset.windows(4, fields=name),
+        lambda: dataset.pack(4, fields=name),
+    ):
+        with pytest.raises(TypeError, match=r'expected a list of names, found the str "text": write \["text"\]'):
+            act()
 
 
 def test_names_that_are_no_text(tmp_path: Path) -> None:
@@ -228,6 +272,11 @@ def test_a_path_that_is_no_plan_is_windrows_error(tmp_path: Path) -> None:
         wr.trace(tmp_path / "plan.json", 0)
     with pytest.raises(wr.IoError, match=r"loader\.recipe\(\)"):
         wr.find(tmp_path, 0)
+    # Nobody writes into it.
+    os.mkfifo(tmp_path / "pipe")
+    for read in (wr.trace, wr.find):
+        with pytest.raises(wr.UnsupportedError, match="found a pipe"):
+            read(tmp_path / "pipe", 0)
     (tmp_path / "plan.json").write_text('{"version": 1, "plan": "", "seed": 0, "epoch": 0, "samples": 0}')
     with pytest.raises(wr.CorruptError, match="this is not a plan") as caught:
         wr.trace(tmp_path / "plan.json", 0)
@@ -323,3 +372,12 @@ def test_verify_counts_the_records_that_a_side_file_promises(tmp_path: Path) -> 
         side.write_text(json.dumps(said | {"records": 4}))
         (problem,) = wr.verify(path)["problems"]
         assert (problem["what"], problem["expected"], problem["found"]) == ("records", "4", "2")
+
+
+@pytest.mark.parametrize(("to", "file"), [("litdata", "chunk-0-0.bin"), ("mds", "shard.00000.mds")])
+def test_a_chunk_without_its_index_is_told_where_it_is_read(tmp_path: Path, to: str, file: str) -> None:
+    wr.write(tmp_path / "all", [{"a": i} for i in range(9)], to=to)
+    (tmp_path / "all" / file).rename(tmp_path / file)
+    with pytest.raises(wr.WindrowError) as found:
+        wr.open(tmp_path / file)
+    assert "the folder with its index.json" in (found.value.hint or "")

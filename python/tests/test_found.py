@@ -130,6 +130,42 @@ def test_lines_compressed_in_another_way_are_told_of(tmp_path: Path, caplog: pyt
     assert str(tmp_path / "b.jsonl.xz") in told[0]
 
 
+@pytest.mark.parametrize("suffix", [".npy", ".csv", ".json", ".jsonl", ".jsonl.gz", ".bin"])
+def test_a_suffix_in_capitals_is_left_out_of_no_folder(tmp_path: Path, suffix: str) -> None:
+    first = tmp_path / f"a{suffix}"
+    match suffix:
+        case ".npy":
+            np.save(first, np.arange(12.0).reshape(2, 6))
+        case ".csv":
+            first.write_text("x\n1\n2\n")
+        case ".json":
+            first.write_text("[[1.0, 2.0], [3.0]]")
+        case ".jsonl":
+            first.write_text(LINE * 2)
+        case ".jsonl.gz":
+            first.write_bytes(gzip.compress((LINE * 2).encode()))
+        case _:
+            np.arange(40, dtype=np.uint16).tofile(first)
+    options = {"dtype": "uint16"} if suffix == ".bin" else {}
+    alone = len(wr.open(tmp_path, **options))
+    (tmp_path / f"b{suffix.upper()}").write_bytes(first.read_bytes())
+    assert len(wr.open(tmp_path, **options)) == 2 * alone
+
+
+def test_half_a_pair_in_capitals_is_not_read_as_raw_tokens(tmp_path: Path) -> None:
+    np.arange(40, dtype=np.uint16).tofile(tmp_path / "x.BIN")
+    (tmp_path / "x.IDX").write_bytes(b"MMIDIDX\0\0")
+    with pytest.raises(wr.ConfigError, match="index of a pair"):
+        wr.open(tmp_path, dtype="uint16")
+
+
+def test_windrows_own_description_of_a_file_is_not_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    wr.write(tmp_path / "x.jsonl", [{"text": "a"}, {"text": "b"}], to="jsonl")
+    with caplog.at_level("WARNING", logger="windrow"):
+        assert len(wr.open(tmp_path)) == 2
+    assert not caplog.records
+
+
 def test_compat_indexes_only_what_the_original_does(tmp_path: Path) -> None:
     from windrow.compat.data_forager.datasets.jsonl import JsonlDataset
     from windrow.compat.data_forager.indexers.jsonl_indexer import create_default_jsonl_indexer

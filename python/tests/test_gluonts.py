@@ -39,6 +39,19 @@ def test_channels_come_first_in_the_file_and_last_in_a_record(tmp_path: Path) ->
         assert wr.open(path).windows(2)[0]["input_ids"].tolist() == CHANNELS.T[:2].tolist()
 
 
+def test_covariates_beside_a_target_leave_it_the_series(tmp_path: Path) -> None:
+    beside = {"feat_static_cat": [3], "feat_static_real": [0.5, 1.5], "feat_dynamic_real": [[0.5, 0.25, 0.125]]}
+    for order in (lambda row: row, lambda row: dict(reversed(row.items()))):
+        rows = [order({"start": "2024-01-01", "target": [1 + i, 2, 3], **beside}) for i in range(2)]
+        for path in written(tmp_path, rows):
+            data = wr.open(path)
+            assert [record.tolist() for record in data] == [[1, 2, 3], [2, 2, 3]], path
+            assert data.extras(0) == {"start": "2024-01-01", **beside}, path
+    # Without a start, numbers beside others are those of an object as any.
+    (tmp_path / "f.jsonl").write_text(json.dumps({"target": [1, 2], **beside}) + "\n")
+    assert wr.open(tmp_path / "f.jsonl").format == "jsonl"
+
+
 def test_start_may_follow_and_a_record_may_be_large(tmp_path: Path) -> None:
     large = np.arange(3 * 70_001).reshape(3, -1)
     (tmp_path / "a.jsonl").write_text(json.dumps({"target": large.tolist(), "start": "2021"}) + "\n")

@@ -43,6 +43,12 @@ def test_what_jax_would_wrap_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(wr.ConfigError, match="input_ids does not fit int32") as caught:
         next(batches)
     assert "jax_enable_x64" in str(caught.value.hint)
+    (tmp_path / "a.jsonl").write_text('{"n": 5000000000}\n')
+    rows = wr.open(tmp_path / "a.jsonl").rows(["n"], stack=True)
+    with pytest.raises(wr.ConfigError, match="n does not fit int32") as caught:
+        next(wr.Loader(rows, 1, framework="jax"))
+    # Rows take no dtype.
+    assert "views of token IDs" in str(caught.value.hint)
     batch = ds.records(3, labels=None, dtype="uint32").loader(2, shuffle=False, framework="jax")
     assert next(batch)["input_ids"].tolist()[1] == [4, 2**31, 6]
 

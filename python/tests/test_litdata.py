@@ -1,5 +1,6 @@
 """LitData: golden cases of the package, damage, what a pickle may be, and what windrow writes."""
 
+import json
 import shutil
 
 import numpy as np
@@ -174,3 +175,15 @@ def test_what_it_does_not_hold_is_refused_and_nothing_is_left(tmp_path, records,
     with pytest.raises(wr.ConfigError, match=says) as caught:
         wr.write(tmp_path / "out", records, to="litdata", **options)
     assert caught.value.field == field and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("dim", [7, 2**64 - 1])
+def test_a_count_of_tokens_that_the_chunk_does_not_hold_is_an_error(tmp_path, dim):
+    wr.write(tmp_path / "out", [np.arange(9, dtype="uint16")], to="litdata")
+    index = tmp_path / "out" / "index.json"
+    text = json.loads(index.read_text())
+    assert text["chunks"][0]["dim"] == 9
+    text["chunks"][0]["dim"] = dim
+    index.write_text(json.dumps(text))
+    with pytest.raises(wr.CorruptError, match="18 bytes of tokens, the index says"):
+        list(wr.open(tmp_path / "out", trust=True))

@@ -56,6 +56,9 @@ def test_batches_do_not_depend_on_threads_or_prefetch(view: wr.View) -> None:
     for num_threads, prefetch in [(1, 1), (2, 4), (7, 2)]:
         loader = wr.Loader(view, 7, seed=1, epochs=2, num_threads=num_threads, prefetch=prefetch)
         assert ids(loader.stream()) == expected
+    with pytest.raises(wr.ConfigError, match="prefetch of 0") as refused:
+        wr.Loader(view, 7, prefetch=0)
+    assert "with 0 threads" in str(refused.value.hint)
 
 
 def test_ranks_share_each_batch(view: wr.View) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +189,31 @@ def test_shares_by_size(views: dict[str, wr.View]) -> None:
     for sizes, exponent in (([], 1.0), ([1, 0], 1.0), ([1], float("nan"))):
         with pytest.raises(wr.ConfigError):
             wr.temperature(sizes, exponent)
+
+
+def test_a_state_that_holds_hashes_names_the_options_that_differ(tmp_path: Path) -> None:
+    # The texts of twenty parts are too long for a state.
+    for n in range(20):
+        np.save(tmp_path / f"{n}.npy", np.full((n + 3, 9), n, np.int32))
+    parts = {f"{n}": (wr.open(tmp_path / f"{n}.npy").records(8), 1) for n in range(20)}
+
+    def loader(parts: dict[str, tuple[wr.View, float]], **options: Any) -> wr.Loader:
+        return wr.Loader(wr.mix(parts), batch_size=4, **options)
+
+    state = loader(parts).state_dict()
+    lists = r"wr\.diff\(loader, recipe\), with the recipe\(\) of the loader of that run, lists what differs"
+    heavier = loader(parts | {"7": (parts["7"][0], 2)})
+    with pytest.raises(wr.MismatchError, match=r"the order differs \(shuffle; the parts and weights.*order=#") as raised:
+        heavier.load_state_dict(state)
+    assert "source" not in str(raised.value)
+    assert re.search(lists, raised.value.hint)
+    assert [d["option"] for d in wr.diff(heavier, loader(parts).recipe())["differences"]] == ["weights"]
+    for other in (parts | {"7": parts["8"]}, {name: parts[name] for name in list(parts)[1:]}, {"9": parts["9"]}):
+        with pytest.raises(wr.MismatchError, match="the data differs, or its exclude.*source=#") as raised:
+            loader(other).load_state_dict(state)
+        assert re.search(lists, raised.value.hint)
+    # What is short is told in full, without it.
+    plain = wr.Loader(parts["9"][0], batch_size=4).state_dict()
+    with pytest.raises(wr.MismatchError, match="the state has source=npy:12:.* this plan has source=npy:10:") as raised:
+        wr.Loader(parts["9"][0], batch_size=4, exclude=[0, 1]).load_state_dict(plain)
+    assert "with the same exclude" in raised.value.hint and "wr.diff" not in raised.value.hint

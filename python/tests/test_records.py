@@ -241,6 +241,29 @@ def test_numbers_are_read_back_and_by_its_package(name, tmp_path):
     assert "parquet" in caught.value.hint and caught.value.field == ("tokens" if to == "tfrecord" else None)
 
 
+# Numbers that are decoded out of a record have no place of their own: the stored record is what was read.
+@pytest.mark.parametrize("name", WRITTEN)
+def test_trace_names_the_bytes_of_the_records_that_were_read(name, tmp_path):
+    path, to = tmp_path / name, format_of(name)
+    arrays = [np.arange(100 * n, 100 * n + 3 + n % 5, dtype="int64") for n in range(20)]
+    wr.write(path, [{"sequence": array} for array in arrays] if to == "tfrecord" else arrays, to=to)
+    ds = wr.open(path)
+    loader = wr.Loader(ds.pack(4), batch_size=2, seed=1)
+    reads = [read for step in range(5) for row in wr.trace(loader, step) for read in row["reads"]]
+    content, places = path.read_bytes(), {}
+    for read in reads:
+        (place,) = read["locations"]
+        assert place["file"] == str(path)
+        stored = content[place["start"] : place["start"] + place["size"]]
+        if to == "array_record" or name == "a.bag":
+            assert arrays[read["record"]].tobytes() in stored
+        places[read["record"]] = (place["start"], len(stored))
+    assert all(size > 0 for _, size in places.values()) and len(set(places.values())) == len(places) > 5
+    with pytest.raises(wr.CorruptError, match="outside the vocabulary") as caught:
+        wr.open(path, vocab_size=1000)
+    assert caught.value.byte > 0 and caught.value.record == 10
+
+
 @pytest.mark.parametrize("name", WRITTEN)
 def test_rows_are_read_back_and_by_its_package(name, tmp_path):
     path, to = tmp_path / name, format_of(name)
@@ -272,6 +295,32 @@ def test_rows_are_read_back_and_by_its_package(name, tmp_path):
         assert theirs["no"] is None and theirs["n"] == ["whole", row["n"].tolist()]
         assert theirs["text"] == ["bytes", [base64.b64encode(row["text"][0]).decode()]]
         assert theirs["score"] == ["float", row["score"].tolist()] and theirs["tokens"] == ["whole", row["tokens"].tolist()]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_files_of_a_folder_open_as_their_manifests_say(name, tmp_path):
+    to, end = format_of(name), name[1:]
+    numbers = [np.arange(n, n + 4, dtype="int64") for n in range(6)]
+
+    def write(stem, records):
+        records = [{"sequence": one} for one in records] if to == "tfrecord" else records
+        wr.write(tmp_path / "d" / f"{stem}{end}", records, to=to)
+
+    (tmp_path / "d").mkdir()
+    write("x", numbers[:4])
+    write("y", numbers[4:])
+    assert same(list(wr.open(tmp_path / "d")), numbers)
+    wr.write(tmp_path / "d" / f"z{end}", [{"value": "hay"}], to=to)
+    with pytest.raises(wr.MismatchError, match="the records are text, those of .* are int64 numbers") as caught:
+        wr.open(tmp_path / "d")
+    assert f"z{end}" in str(caught.value)
+    assert wr.open(tmp_path / "d", payload="bytes")[6] == b"hay"
+    (tmp_path / "d" / f"z{end}").unlink()
+    (tmp_path / "d" / f"z{end}.windrow.json").unlink()
+    data = tmp_path / "d" / f"y{end}"
+    data.write_bytes(data.read_bytes() + bytes(8))
+    with pytest.raises(wr.WindrowError):
+        wr.open(tmp_path / "d")
 
 
 @pytest.mark.parametrize("name", WRITTEN)

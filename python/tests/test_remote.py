@@ -145,6 +145,67 @@ def test_what_is_wrong_is_said(server: WebServer) -> None:
         far(server, timeout=1)
 
 
+@pytest.mark.parametrize("query", ["download=true", "X-Amz-Credential=key/20260101/region&X-Amz-Signature=0a"])
+def test_a_query_does_not_hide_what_a_file_is_called(server: WebServer, query: str) -> None:
+    (server.folder / "a.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n')
+    assert len(wr.open(f"{server.url}/a.jsonl?{query}")) == 2
+    view = wr.open(f"{server.url}/tokens.bin?{query}", dtype="uint32").pack(50)
+    assert (view[1]["input_ids"] == near(server)[1]["input_ids"]).all()
+
+
+@pytest.mark.parametrize("secret", ["password", "query"])
+def test_what_a_url_keeps_secret_is_shown_nowhere(
+    server: WebServer, tmp_path: Path, caplog: pytest.LogCaptureFixture, secret: str
+) -> None:
+    def url(name: str) -> str:
+        plain = f"{server.url}/{name}"
+        return plain.replace("//", "//me:SECRET@", 1) if secret == "password" else f"{plain}?sig=SECRET"
+
+    # Without dtype= a warning names the file.
+    ds = wr.open(url("tokens.bin"), cache=tmp_path / "kept")
+    view = ds.pack(50)
+    loader = wr.Loader(view, 10)
+    next(loader)
+    with pytest.raises(wr.NotFoundError) as missing:
+        wr.open(url("nothing.bin"))
+    with pytest.raises(wr.UnsupportedError, match="not written into a job") as refused:
+        wr.prep.plan("tokenize", url("a.jsonl"), tmp_path / "parts", tokenizer="bytes")
+    assert missing.value.path == f"{server.url}/nothing.bin"
+    assert f"{server.url}/tokens.bin" in caplog.text and not (tmp_path / "parts").exists()
+    shown = [repr(ds), ds._repr_html_(), repr(view), view._repr_html_(), repr(loader), str(loader.state_dict()), caplog.text]
+    shown += [str(wr.trace(loader, 0)), str(wr.coverage(loader, (0, 1)))]
+    shown += [str(missing.value), str(refused.value), str(refused.value.path)]
+    assert not [text for text in shown if "SECRET" in text]
+    kept = [path for path in (tmp_path / "kept").rglob("*") if path.is_file()]
+    assert kept and not [path for path in kept if b"SECRET" in path.read_bytes()]
+    # These open the data again.
+    assert "SECRET" in str(loader.recipe()) and (pickle.loads(pickle.dumps(view))[7]["input_ids"] == view[7]["input_ids"]).all()
+
+
+def test_what_a_web_server_cannot_list_is_said(server: WebServer) -> None:
+    wr.write(server.folder / "flat", [np.arange(50, dtype="uint32")], to="flat-tokens")
+    for url, said in [("flat", "does not list the files"), ("nothing", "")]:
+        with pytest.raises(wr.WindrowError, match=said) as raised:
+            wr.open(f"{server.url}/{url}")
+        assert not isinstance(raised.value, wr.CorruptError)
+    command = [sys.executable, "-m", "windrow", "manifest", f"{server.url}/flat"]
+    told = subprocess.run(command, capture_output=True, text=True)
+    assert told.returncode == 1 and "a web server does not list what it has" in told.stderr
+
+
+def test_archives_are_verified_where_they_are(server: WebServer) -> None:
+    np.savez_compressed(server.folder / "good.npz", a=np.arange(1000.0))
+    found = wr.verify(f"{server.url}/good.npz")
+    assert (found["problems"], found["checked_records"]) == ([], 1)
+    damaged = server.folder / "damaged.npz"
+    np.savez(damaged, a=np.arange(1000.0))
+    written = bytearray(damaged.read_bytes())
+    written[4000] ^= 1
+    damaged.write_bytes(written)
+    (problem,) = wr.verify(f"{server.url}/damaged.npz")["problems"]
+    assert problem["file"] == f"{server.url}/damaged.npz#a.npy" and "CRC-32" in problem["expected"]
+
+
 def test_what_takes_nothing_is_said_before_anything_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

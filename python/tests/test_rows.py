@@ -220,6 +220,22 @@ def test_json_that_does_not_stack(tmp_path):
     assert view.batch([1])["a"] == [None]
 
 
+def test_a_stacked_column_has_one_dtype_in_every_batch_and_rank(tmp_path):
+    path = tmp_path / "scores.jsonl"
+    path.write_text("".join(json.dumps({"score": 1 if i % 5 else 0.5}) + "\n" for i in range(40)))
+    view = wr.open(path).rows(stack=True)
+    with pytest.raises(wr.MismatchError, match=r'column "score": int64 \[\] here, float64 \[\] in record 0') as error:
+        next(wr.Loader(view, 4, shuffle=False))
+    assert error.value.record == 1
+    assert "as 1.0" in error.value.hint
+    for rank in range(2):
+        with pytest.raises(wr.MismatchError, match='column "score"'):
+            list(wr.Loader(view, 4, seed=0, epochs=1, rank=rank, world_size=2))
+    path.write_text("".join(json.dumps({"score": 1.0 if i % 5 else 0.5}) + "\n" for i in range(40)))
+    batches = wr.Loader(wr.open(path).rows(stack=True), 4, seed=0, epochs=1)
+    assert {batch["score"].dtype for batch in batches} == {np.dtype(np.float64)}
+
+
 def test_collate_gets_the_rows_and_makes_the_batch(pictures):
     def decoded(rows):
         assert isinstance(rows, list)

@@ -167,6 +167,7 @@ def test_what_does_not_fit_is_refused_with_what_would(data: wr.Dataset) -> None:
         ({"fields": ["item", "item"]}, "twice"),
         ({"fields": ["time"]}, "time"),
         ({"starts": "last", "tail": "pad"}, "tail"),
+        ({"starts": "last", "stride": 2}, "a stride of 2"),
     ]:
         with pytest.raises(wr.ConfigError, match=said) as caught:
             data.windows(8, **options)

@@ -46,14 +46,19 @@ def test_a_column_names_the_series(tmp_path: Path) -> None:
         with pytest.raises(wr.CorruptError, match="`targets`") as error:
             wr.open(path, column="targets")
         assert all(key in error.value.hint for key in rows[0]) and error.value.record == 0
-        with pytest.raises(wr.CorruptError, match="`start` to be a list of numbers"):
+        with pytest.raises(wr.CorruptError, match="`start` to be a list of numbers") as error:
             wr.open(path, column="start")
+        # What keys come after it was not read.
+        assert error.value.hint == "column= names the key that holds the series"
         again = pickle.loads(pickle.dumps(ds))
         assert again[0].tolist() == [1.5, 2.5, 0]
-    # Two lists of numbers: which one is meant has to be said.
-    assert wr.open(tmp_path / "a" / "rows.jsonl")[0] == rows[0]
+    # Two lists of numbers: which one is meant has to be said, unless a start beside the target says it.
+    assert wr.open(tmp_path / "a" / "rows.jsonl")[0].tolist() == [1.5, 2.5, 0]
+    rows = [{name: value for name, value in row.items() if name != "start"} for row in rows]
+    written(tmp_path / "b", rows)
+    assert wr.open(tmp_path / "b" / "rows.jsonl")[0] == rows[0]
     with pytest.raises(wr.CorruptError, match="`sequence`") as error:
-        wr.open(tmp_path / "a" / "rows.json")
+        wr.open(tmp_path / "b" / "rows.json")
     assert "numbers are in target, feat" in error.value.hint
     folder = tmp_path / "lines"
     folder.mkdir()
@@ -193,6 +198,29 @@ def test_tensors_of_unsigned_numbers_in_a_pickle(tmp_path: Path) -> None:
         series = [torch.tensor(values).to(dtype), torch.nn.Parameter(torch.tensor([7]).to(dtype), requires_grad=False)]
         (tmp_path / "a.pkl").write_bytes(pickle.dumps(series))
         assert [x.tolist() for x in wr.open(tmp_path / "a.pkl")] == [values, [7]]
+
+
+def test_only_metadata_is_told_to_become_null(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    series = {
+        "a.jsonl": '{"start": "2020", "target": [1.0, NaN, 2.5]}\n{"start": "2020", "target": [NaN]}\n',
+        "b.json": '[{"values": [[1.0, 2.0], [NaN, 4.0]]}]',
+        "c.yaml": "- {n: 3, x: [.nan, 1.5]}\n",
+    }
+    for name, text in series.items():
+        (tmp_path / name).write_text(text)
+        assert np.isnan(wr.open(tmp_path / name)[0]).any(), name
+    assert not caplog.records
+    metadata = {
+        "d.jsonl": '{"noise": [NaN, 1.0], "sequence": [1.0]}\n{"sequence": [2.0], "noise": [NaN]}\n',
+        "e.json": '[{"values": [1.0, NaN], "noise": Infinity}]',
+    }
+    for name, text in metadata.items():
+        (tmp_path / name).write_text(text)
+        ds = wr.open(tmp_path / name)
+        assert ds.extras(0)["noise"] in (None, [None, 1.0]), name
+        (told,) = caplog.records
+        assert "in the metadata of a record is read as null" in told.getMessage()
+        caplog.clear()
 
 
 def test_a_name_that_is_not_utf8_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

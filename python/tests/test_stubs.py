@@ -88,7 +88,8 @@ def documented() -> list[tuple[str, Any]]:
     for name in wr.__all__:
         thing = getattr(wr, name)
         if inspect.isclass(thing):
-            found += [(f"{name}.{n}", m) for n, m in vars(thing).items() if not n.startswith("_")]
+            # What a plain text is, its class says.
+            found += [(f"{name}.{n}", m) for n, m in vars(thing).items() if not (n.startswith("_") or isinstance(m, (str, type(None))))]
         if not isinstance(thing, str):
             found.append((name, thing))
     # In the same order in every process.

@@ -109,6 +109,14 @@ def test_a_corpus_is_tokenised_into_it(tmp_path, to):
     assert wr.verify(tmp_path / "out")["problems"] == []
 
 
+@pytest.mark.parametrize(("to", "out"), [("llmc", "out.bin"), ("datatrove", "out"), ("olmo", "out"), ("tokens", "out.bin")])
+def test_series_of_several_channels_are_refused_as_such(tmp_path, to, out):
+    wr.write(tmp_path / "ts", [np.zeros((4, 3), "float32")], to="shards")
+    with pytest.raises(wr.ConfigError, match=r"hold records \[T\], and these are \[T, 3\]") as refused:
+        wr.convert(tmp_path / "ts", tmp_path / out, to=to)
+    assert "dtype" not in refused.value.hint and not (tmp_path / out).exists()
+
+
 def test_evaluation_files_of_llmc_are_refused_by_name(tmp_path):
     (tmp_path / "hellaswag_val.bin").write_bytes(np.array([20240522, 1, 3] + [0] * 253, "<i4").tobytes() + b"\0" * 64)
     with pytest.raises(wr.WindrowError, match="evaluation file"):
@@ -192,7 +200,38 @@ def test_an_array_of_numpy_among_headerless_files_is_refused(tmp_path, together)
     np.save(tmp_path / "b.npy", np.arange(100, dtype=np.uint16))
     if not together:
         (tmp_path / "a.npy").unlink()
-    ds = wr.open(tmp_path, format="olmo", dtype="uint16")
     with pytest.raises(wr.CorruptError, match="without a header, found an array of numpy's") as error:
+        ds = wr.open(tmp_path, format="olmo", dtype="uint16")
         [np.asarray(ds[i]) for i in range(len(ds))]
     assert "b.npy" in str(error.value)
+
+
+def array_of_numpy():
+    file = io.BytesIO()
+    np.save(file, np.arange(100, dtype=np.uint16))
+    return file.getvalue()
+
+
+OTHERS = {
+    "Git LFS pointer": b"version https://git-lfs.github.com/spec/v1\noid sha256:" + 32 * b"ab" + b"\nsize 1234567\n",
+    "HTML page": b"<!DOCTYPE html><html><body>404</body></html>\n",
+    "gz stream": gzip.compress(np.arange(100, dtype=np.uint16).tobytes(), mtime=0),
+    "numpy": array_of_numpy(),
+}
+
+
+# An array that numpy wrote into `.npy` is read as what it is.
+OTHERS_AS = [(kind, name) for kind in OTHERS for name in ("a.ds", "part-0-00000.npy") if kind != "numpy" or name == "a.ds"]
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+@pytest.mark.parametrize(("kind", "name"), OTHERS_AS)
+def test_files_of_other_programs_are_not_taken_for_token_ids(tmp_path, kind, name, is_folder):
+    path = tmp_path / name
+    path.write_bytes(OTHERS[kind] + (len(OTHERS[kind]) % 2) * b"\n")
+    for options in [{}, {"dtype": "uint16"}]:
+        with pytest.raises(wr.UnsupportedError, match="expected raw token IDs") as error:
+            wr.open(tmp_path if is_folder else path, **options)
+        assert kind in str(error.value) and name in str(error.value)
+    ds = wr.open(path, dtype="uint16", trust=True)
+    assert ds[0].tobytes() == path.read_bytes()

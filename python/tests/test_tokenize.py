@@ -355,12 +355,30 @@ def test_a_built_in_name_is_planned_where_a_folder_has_it(tmp_path: Path, monkey
         assert wr.open(f"out{at}")[0].tolist() == ids
 
 
-@pytest.mark.parametrize(("eos", "pad"), [("auto", 256), (7, 7), (None, 0)])
-def test_a_job_pads_with_what_ends_a_document(corpus: Path, tmp_path: Path, eos: Any, pad: int) -> None:
-    options: dict[str, Any] = {"tokenizer": "bytes", "sample_size": 1000, "remainder": "pad", "eos": eos}
+@pytest.mark.parametrize(("eos", "given", "pad"), [("auto", None, 256), (7, None, 7), (None, 0, 0), ("auto", 9, 9)])
+def test_a_job_pads_with_what_ends_a_document(
+    corpus: Path, tmp_path: Path, eos: Any, given: int | None, pad: int
+) -> None:
+    options: dict[str, Any] = {"tokenizer": "bytes", "sample_size": 1000, "remainder": "pad", "eos": eos, "pad_value": given}
     job = wr.prep.plan("tokenize", corpus, tmp_path / "parts", **options)
     assert json.loads(Path(job).read_text())["settings"]["remainder"] == {"pad": pad}
     assert wr.prep.run_task(job, 0)
     wr.prep.join(job, tmp_path / "joined")
     assert wr.tokenize(corpus, tmp_path / "joined", **options)["unchanged"]
     assert wr.open(tmp_path / "joined")[-1].tolist()[-1] == pad
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"remainder": "pad", "eos": None}, "no token ends a document"),
+        ({"remainder": "pad", "pad_value": -1}, "pad_value -1 is not a token ID"),
+        ({"pad_value": 3}, "nothing is padded"),
+    ],
+)
+def test_padding_needs_an_id_of_a_token(corpus: Path, tmp_path: Path, options: dict[str, Any], says: str) -> None:
+    for prepare in (wr.tokenize, lambda *paths, **given: wr.prep.plan("tokenize", *paths, **given)):
+        with pytest.raises(wr.ConfigError, match=says) as raised:
+            prepare(corpus, tmp_path / "out", tokenizer="bytes", sample_size=1000, **options)
+        assert raised.value.field == "pad_value"
+        assert not (tmp_path / "out").exists()

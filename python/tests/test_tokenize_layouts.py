@@ -117,10 +117,10 @@ def test_megatron_s_reader_has_a_document_each(tmp_path: Path, text: Path, docum
     assert [theirs[i].tolist() for i in range(len(theirs))] == documents
     assert theirs.document_indices.tolist() == list(range(101))
     assert theirs[1].dtype == np.uint16
-    tokenize(text, tmp_path / "wide", "megatron", eos=70_000, append_eos=True)
+    tokenize(text, tmp_path / "wide", "megatron", append_eos=True, dtype="int32")
     # Its arrays point into a map that goes with it.
     wide = IndexedDataset(str(tmp_path / "wide" / "tokens"))
-    assert wide[0].dtype == np.int32 and wide[0].tolist() == [70_000]
+    assert wide[0].dtype == np.int32 and wide[0].tolist() == [256]
 
 
 def test_the_reader_of_shards_has_a_sequence_each(tmp_path: Path, text: Path, documents: list[list[int]]) -> None:
@@ -166,6 +166,23 @@ def test_documents_are_packed_into_samples_in_every_format(tmp_path: Path, text:
     packed, stream = wr.open(tmp_path / "packed"), wr.open(tmp_path / "stream")[0]
     assert len(packed) == len(stream) // 8 > 1
     assert np.array_equal(np.concatenate(list(packed)), stream[: 8 * len(packed)])
+
+
+def test_an_eos_is_in_the_vocabulary(tmp_path: Path, text: Path) -> None:
+    for eos, says in ((257, "eos 257 is not in the vocabulary: IDs are below 257"), (1 << 40, "not in the vocabulary"), (-1, "eos -1")):
+        for options in ({"append_eos": True}, {"to": "tokens"}, {"sample_size": 4, "to": "forager"}):
+            with pytest.raises(wr.ConfigError, match=says) as found:
+                tokenize(text, tmp_path / "out", **{"to": "shards", "eos": eos, **options})
+            assert found.value.field == "eos" and not (tmp_path / "out").exists()
+    tokenize(text, tmp_path / "out", "shards", eos=97)
+    for data in (wr.open(tmp_path / "out"), wr.open(tmp_path / "out", vocab_size=300)):
+        size = data.info()["vocab_size"]
+        assert len(data.pack(3, eos=size - 1)) == len(data.pack(3, eos=256))
+        with pytest.raises(wr.ConfigError, match=f"eos {size} is outside the vocabulary of {size} IDs"):
+            data.pack(3, eos=size)
+    # What the IDs go up to is not a vocabulary.
+    wr.write(tmp_path / "group.zarr", [[1, 2], [3]], to="flat-tokens")
+    assert wr.open(tmp_path / "group.zarr").pack(2, eos=9)[0]["input_ids"].tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("to", LAYOUTS)

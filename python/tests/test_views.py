@@ -152,6 +152,25 @@ def test_a_number_that_does_not_fit_names_its_record(tmp_path: Path) -> None:
         assert caught.value.record == 1
 
 
+def test_a_view_without_samples_says_what_it_lacks(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "few.bin"
+    np.arange(3, dtype=np.uint32).tofile(path)
+    ds = wr.open(path, dtype="uint32")
+    assert len(ds.pack(2)) == len(ds.pack(3, labels=None)) == 1 and not caplog.records
+    view = ds.pack(100)
+    # A DataLoader over it runs no batch: this is all that it says.
+    (told,) = caplog.records
+    lacks = "all records together have 3 values, and each sample needs 101"
+    assert told.getMessage() == f"{path}: the view has no samples: {lacks}"
+    with pytest.raises(wr.ConfigError, match=f"the view has no samples: {lacks}") as caught:
+        wr.Loader(view, batch_size=1)
+    assert caught.value.path == str(path)
+    with pytest.raises(wr.ConfigError, match=f'"few" has no samples: {lacks}'):
+        wr.mix({"few": (view, 1.0)})
+    with pytest.raises(wr.ConfigError, match="3 values, and each sample needs 4"):
+        wr.Loader(ds.pack(4, labels=None), batch_size=1)
+
+
 def test_a_mix_that_cannot_be_says_why(dataset: wr.Dataset) -> None:
     pack = dataset.pack(4)
     with pytest.raises(wr.MismatchError) as caught:

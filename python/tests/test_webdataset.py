@@ -45,6 +45,27 @@ def test_there_are_cases():
     assert len(CASES) >= 20
 
 
+# Numbers that are in the tar as they are have their place there; of others the whole member is read.
+@pytest.mark.parametrize(
+    ("suffix", "stored"),
+    [
+        ("npy", npy(np.arange(8, dtype="<i4"))),
+        ("npy", npy(np.arange(8, dtype=">i4"))),
+        ("npy.gz", gzip.compress(npy(np.arange(8, dtype="<i4")), mtime=0)),
+    ],
+    ids=["plain", "big-endian", "packed"],
+)
+def test_trace_names_the_numbers_or_their_member(tmp_path, suffix, stored):
+    path = archive(tmp_path / "a.tar", [("x.txt", b"x"), (f"x.{suffix}", stored)])
+    ds = wr.open(path, column=suffix)
+    assert ds[0].tolist() == list(range(8))
+    (row,) = wr.trace(wr.Loader(ds.pack(4), batch_size=1, shuffle=False), 0)
+    (place,) = row["reads"][0]["locations"]
+    found = path.read_bytes()[place["start"] : place["start"] + place["size"]]
+    is_plain = stored == npy(np.arange(8, dtype="<i4"))
+    assert place["file"] == str(path) and found == (np.arange(5, dtype="<i4").tobytes() if is_plain else stored)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_golden(name):
     foreign_cases.holds(GOLDEN / name, "webdataset", says=".tar")
@@ -66,6 +87,16 @@ def test_good_ones_verify_and_damage_is_found(name, tmp_path):
 def test_an_index_of_energon_that_points_elsewhere_is_found():
     found = wr.verify(GOLDEN / "broken_energon_index")["problems"]
     assert [Path(problem["file"]).name for problem in found] == ["shard_000.tar.idx"]
+
+
+def test_keys_that_are_not_utf8_stay_different(tmp_path):
+    members = [("f\udcfc.txt", b"first"), ("f\udcf6.json", b'{"second": 1}'), ("f\udce4.cls", b"3")]
+    archive(tmp_path / "a.tar", members, form=tarfile.GNU_FORMAT)
+    keys = ["f\\xfc", "f\\xf6", "f\\xe4"]
+    assert [row["__key__"] for row in wr.open(tmp_path / "a.tar")] == keys
+    wr.convert(tmp_path / "a.tar", tmp_path / "again", to="webdataset")
+    again = [row["__key__"] for row in wr.open(tmp_path / "again")]
+    assert again == keys
 
 
 def package(*paths):

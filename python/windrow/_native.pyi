@@ -397,6 +397,7 @@ def tokenize(
     vocab_size: SupportsIndex | None = None,
     append_eos: bool = False,
     remainder: Literal["drop", "pad"] = "drop",
+    pad_value: SupportsIndex | None = None,
     special_tokens: bool = False,
     chat: bool = False,
     messages_field: str | None = None,

@@ -10,8 +10,9 @@ from __future__ import annotations
 class WindrowError(Exception):
     r"""Base of windrow's errors.
 
-    Attributes: `kind` is the kind's name; `path` the file, `record` the record from 0, `byte` the offset in the file and
-    `field` the field of a header, index or manifest, each None where it is not known; `hint` says how to mend it.
+    Attributes: `kind` is the kind's name, by the class, and None in a plain `WindrowError`; `path` the file, `record` the
+    record from 0, `byte` the offset in the file and `field` the field of a header, index or manifest, each None where it is
+    not known; `hint` says how to mend it.
 
     >>> import windrow as wr, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.jsonl"
@@ -22,6 +23,8 @@ class WindrowError(Exception):
     ...     print(type(error).__name__, pathlib.Path(error.path).name, error.record)
     CorruptError series.jsonl 1
     """
+
+    kind: str | None = None
 
     def __init__(
         self,
@@ -35,7 +38,8 @@ class WindrowError(Exception):
         hint: str | None = None,
     ) -> None:
         super().__init__(message)
-        self.kind = kind
+        if kind is not None:
+            self.kind = kind
         self.path = path
         self.record = record
         self.byte = byte
@@ -46,42 +50,64 @@ class WindrowError(Exception):
 class NotFoundError(WindrowError, FileNotFoundError):
     """A path, a record's name or a tokenizer that is not there."""
 
+    kind = "not_found"
+
 
 class OutOfRangeError(WindrowError, IndexError):
     """A number outside 0..len."""
+
+    kind = "out_of_range"
 
 
 class UnrecognisedError(WindrowError, ValueError):
     """No format recognises what lies at the path."""
 
+    kind = "unrecognised"
+
 
 class CorruptError(WindrowError, ValueError):
     """The bytes contradict the format, the manifest or each other."""
+
+    kind = "corrupt"
 
 
 class StaleError(WindrowError, ValueError):
     """The data changed after it was indexed."""
 
+    kind = "stale"
+
 
 class MismatchError(WindrowError, ValueError):
     """Two things that must agree do not: a state and a plan, a tokenizer and its data."""
+
+    kind = "mismatch"
 
 
 class ConfigError(WindrowError, ValueError):
     """An option, or a combination of options, that cannot work."""
 
+    kind = "config"
+
 
 class UnsupportedError(WindrowError, ValueError):
     """Understood, but not readable or writable by this build."""
+
+    kind = "unsupported"
 
 
 class ExistsError(WindrowError, FileExistsError):
     """The output exists already."""
 
+    kind = "exists"
+
 
 class IoError(WindrowError, OSError):
     """The operating system said no."""
 
+    kind = "io"
+
 
 class OutOfMemoryError(WindrowError, MemoryError):
     """There is not so much memory."""
+
+    kind = "memory"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any, TypeVar
 
-from windrow import errors
-
 E = TypeVar("E", bound=Exception)
 
 
@@ -48,23 +46,8 @@ def describe(message: str, *, path: str | None, record: int | None, byte: int | 
 
 
 def place(error: Any, *, path: str | None, record: int | None, byte: int | None, hint: str | None) -> None:
-    """Sets the attributes that every `WindrowError` has."""
-    error.kind = next((name for kind, name in _KINDS.items() if isinstance(error, kind)), None)
+    """Sets the attributes that every `WindrowError` has; its class says the kind."""
     error.path, error.record, error.byte, error.field, error.hint = path, record, byte, None, hint
-
-
-_KINDS: dict[type[Exception], str] = {
-    errors.ConfigError: "config",
-    errors.CorruptError: "corrupt",
-    errors.ExistsError: "exists",
-    errors.IoError: "io",
-    errors.MismatchError: "mismatch",
-    errors.NotFoundError: "not_found",
-    errors.OutOfMemoryError: "memory",
-    errors.OutOfRangeError: "out_of_range",
-    errors.StaleError: "stale",
-    errors.UnsupportedError: "unsupported",
-}
 
 
 def _printable(path: str | None) -> str:

@@ -92,7 +92,7 @@ def _check_narrowed(name: str, values: Any) -> None:
         raise failure(
             ConfigError,
             f"a number of {name} does not fit {dtype}, which jax makes of {values.dtype} in its 32-bit mode",
-            hint='jax.config.update("jax_enable_x64", True), or dtype="uint32" for ids below 2^32',
+            hint='jax.config.update("jax_enable_x64", True); views of token IDs also take dtype="uint32", for IDs below 2^32',
         )
 
 

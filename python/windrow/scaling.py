@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from windrow.errors import ConfigError
+from windrow.failure import failure
 
 
 def inverse(batch: Mapping[str, Any], values: Any = None) -> Any:
@@ -31,20 +32,21 @@ def inverse(batch: Mapping[str, Any], values: Any = None) -> Any:
     """
     missing = [name for name in ("loc", "scale") if name not in batch]
     if missing:
-        raise ConfigError(f'the batch has no {" and no ".join(missing)}: cut its windows with fields=["loc", "scale"]')
+        what = f"the batch has no {' and no '.join(missing)}"
+        raise failure(ConfigError, what, hint='cut its windows with fields=["loc", "scale"]')
     if values is None:
         return {name: inverse(batch, batch[name]) for name in ("input_ids", "labels") if name in batch}
     inputs = batch.get("input_ids")
     if inputs is None:
-        raise ConfigError("the batch has no input_ids, which say how many axes a row has")
+        raise failure(ConfigError, "the batch has no input_ids, which say how many axes a row has")
     loc, scale = batch["loc"], batch["scale"]
     rows = tuple(loc.shape) if _is_batch(batch) else (None, *loc.shape)
     of_channels = len(rows) == 2
     shape = tuple(values.shape)
     if _is_batch(batch) and shape[:1] != rows[:1]:
-        raise ConfigError(f"values of shape {list(shape)} for a batch of {rows[0]} rows")
+        raise failure(ConfigError, f"values of shape {list(shape)} for a batch of {rows[0]} rows")
     if of_channels and shape[-1:] != rows[1:]:
-        raise ConfigError(f"values of shape {list(shape)}: the last axis is expected to be the {rows[1]} channels")
+        raise failure(ConfigError, f"values of shape {list(shape)}: the last axis is expected to be the {rows[1]} channels")
     # One number, or one of each channel, for all values of a row.
     between = len(shape) - len(loc.shape)
     wide = (*rows[:1], *(1,) * between, *rows[1:]) if _is_batch(batch) else (*(1,) * between, *rows[1:])

@@ -24,6 +24,7 @@ from windrow import _native
 from windrow._epoch import Epoch
 
 from .data_forager.files import natural_order
+from .in_range import in_range
 from ..failure import failure
 
 __all__ = ["DataConfig", "DiaConfig", "PreEncodedDACDataset", "TestingDataset", "collate_fn", "is_unconditional", "make_unconditional"]
@@ -195,7 +196,7 @@ class PreEncodedDACDataset(_Keyed):
         return len(self._tracks)
 
     def __getitem__(self, idx: int) -> _Item:
-        number = range(len(self))[idx]
+        number = in_range(idx, len(self), "sample")
         codes, extras = self._tracks[number], self._tracks.extras(number)
         if extras.get("mono"):
             codes = codes[:, : codes.shape[1] // 2]
@@ -263,7 +264,7 @@ class TestingDataset(_Keyed):
         return len(self._files)
 
     def __getitem__(self, idx: int) -> _Item:
-        number = range(len(self))[idx]
+        number = in_range(idx, len(self), "sample")
         path, prompt = self._files[number]
         if prompt is None and not self.allow_empty_prompts:
             raise failure(

@@ -83,11 +83,17 @@ class LitDataLoader:
         """Over a headerless file of little-endian u32, of which each batch reads its own part.
 
         Raises `windrow.NotFoundError` when it is not there and `windrow.CorruptError` when its size is not a multiple
-        of 4. A file that becomes shorter later is a `windrow.StaleError` at `next_batch`.
+        of 4; `windrow.MismatchError` when its manifest says another dtype, `windrow.StaleError` when that says another
+        size, and `windrow.UnsupportedError` for a compressed file and one of another program, such as llm.c's with its
+        header. A file that becomes shorter later is a `windrow.StaleError` at `next_batch`.
         """
         loader = cls((), batch_size, seq_len)
         loader._path = os.fspath(path)
-        loader._read(_TokenFile(loader._path))
+        tokens = _TokenFile(loader._path)
+        # There is nothing to misread in an empty file, which the original opens.
+        if len(tokens) > 0:
+            _refuse_others(loader._path)
+        loader._read(tokens)
         return loader
 
     def _read(self, tokens: npt.NDArray[Any] | _TokenFile) -> None:
@@ -239,6 +245,24 @@ def _as_tokens(tokens: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:
         if low < 0 or high >= 1 << 32:
             raise failure(windrow.ConfigError, f"found ids from {low} to {high}, expected 0..{(1 << 32) - 1}")
     return array
+
+
+def _refuse_others(path: str) -> None:
+    """An error where the file's first bytes, its name or its manifest say that it is not raw u32."""
+    hint = "LitDataLoader(numpy.memmap(path, '<u4'), …) takes all of its bytes for tokens"
+    if path.endswith((".gz", ".zst")):
+        raise failure(
+            windrow.UnsupportedError,
+            "expected raw u32 token IDs, found the name of a compressed file",
+            path=path,
+            hint=f"windrow.open(path, dtype='uint32') expands it; {hint}",
+        )
+    try:
+        windrow.open(path, format="tokens", dtype="uint32")
+    except (windrow.CorruptError, windrow.MismatchError, windrow.StaleError, windrow.UnsupportedError) as error:
+        # Its own hint, which speaks of the options of windrow.open, is in the cause.
+        what = str(error).split("\n", 1)[0]
+        raise failure(type(error), what, path=path, hint=f"windrow.open(path) reads it, or says how; {hint}") from error
 
 
 class _TokenFile:

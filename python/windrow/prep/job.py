@@ -53,7 +53,7 @@ def plan(
             ``dtype``, ``skip_tags``, ``skip_vocals``, and for ``join`` also ``prompts``, ``prompt_from_name`` and ``to``. Of
             ``"tokenize"`` those of ``wr.tokenize`` that decide what is written: ``tokenizer`` (no function),
             ``text_field``, ``eos``, ``append_eos``, ``special_tokens``, ``split``, ``dtype``, and for ``join`` also ``to``,
-            ``sample_size``, ``remainder`` and the format's own.
+            ``sample_size``, ``remainder``, ``pad_value`` and the format's own.
 
     Returns:
         The path or URL of the job, ``<out>/prep/<hash>.json``: what ``run`` and the other functions take, on any machine.
@@ -62,7 +62,7 @@ def plan(
         ExistsError: another job has the same output.
         ConfigError, NotFoundError: as ``wr.tokenize``.
         MismatchError: a ``Tokenizer`` whose file holds another one by now.
-        UnsupportedError: a device that this windrow was not built for; sound at a URL.
+        UnsupportedError: a device that this windrow was not built for; sound at a URL; a URL with a query or a password.
 
     >>> import windrow as wr, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -97,8 +97,8 @@ def run_task(
 
     Raises:
         StaleError: an input is not what it was when the job was planned.
-        MismatchError: another tokenizer than the job's; of ``"encode"`` other weights, or another kind of device.
-        ExistsError: another run of this task gave other bytes.
+        MismatchError: another tokenizer than the job's; of ``"encode"`` other weights, or another kind of device; another run of
+            this task gave other bytes.
         CorruptError: as ``wr.tokenize``. What is raised is written beside the parts too, for ``status``.
 
     >>> import windrow as wr, tempfile, pathlib

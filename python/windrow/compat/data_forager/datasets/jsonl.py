@@ -17,8 +17,10 @@ class JsonRecordError(windrow.CorruptError, json.JSONDecodeError):
     ValueError).
     """
 
-    def __init__(self, message: str, cause: json.JSONDecodeError) -> None:
+    # Without a cause where a DataLoader makes it anew, from the text of a worker's error.
+    def __init__(self, message: str, cause: json.JSONDecodeError | None = None) -> None:
         ValueError.__init__(self, message)
+        cause = cause or json.JSONDecodeError(message, "", 0)
         self.msg, self.doc, self.pos = cause.msg, cause.doc, cause.pos
         self.lineno, self.colno = cause.lineno, cause.colno
 

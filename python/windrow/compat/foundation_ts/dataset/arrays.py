@@ -7,7 +7,6 @@ import os
 import zipfile
 import zlib
 from collections.abc import Sequence
-from operator import index as as_index
 from typing import Any, overload
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy.typing as npt
 import windrow
 
 from ....failure import failure
+from ...in_range import in_range
 
 Array = npt.NDArray[Any]
 
@@ -96,11 +96,3 @@ def rows_of(array: Array, path: str) -> list[Array]:
             hint="a series is [T], one per row of [N, T], or [N, T, C]",
         )
     return [array] if array.ndim == 1 else list(array)
-
-
-def in_range(index: Any, length: int, what: str) -> int:
-    """A number from either end as one from the front; raises `windrow.OutOfRangeError` (an IndexError)."""
-    number = as_index(index)
-    if not -length <= number < length:
-        raise failure(windrow.OutOfRangeError, f"{what} {number} is out of range: there are {length}")
-    return number % length

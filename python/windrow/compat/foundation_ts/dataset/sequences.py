@@ -17,7 +17,8 @@ import torch
 import windrow
 
 from ....failure import failure
-from .arrays import Arrays, has_no_lines, in_range, members_of
+from ...in_range import in_range
+from .arrays import Arrays, has_no_lines, members_of
 from .normalizers import NATIVE, Transform
 
 

@@ -16,7 +16,8 @@ import torch
 import windrow
 
 from ....failure import failure
-from .arrays import Arrays, in_range
+from ...in_range import in_range
+from .arrays import Arrays
 from .sequences import ConcatSequenceDataset, SequenceDataset, StoredDataset
 
 Sample = dict[str, torch.Tensor]
