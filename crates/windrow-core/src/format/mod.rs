@@ -239,10 +239,15 @@ pub fn choose<'t>(table: &[&'t dyn Format], probe: &Probe, named: Option<&str>) 
             Error::config(format!("no format is called {name:?}")).hint(format!("formats: {}", names()))
         });
     }
+    recognised(table, probe)?.ok_or_else(|| unrecognised(probe, &names()))
+}
+
+// The surest format, if any.
+fn recognised<'t>(table: &[&'t dyn Format], probe: &Probe) -> Result<Option<&'t dyn Format>> {
     // Nothing but the manifest was looked at, and each format that looks for files asks the store.
     let in_parts = probe.manifest.as_ref().filter(|manifest| probe.is_folder && manifest.format == PARTS);
     if let Some(format) = in_parts.and_then(|_| table.iter().copied().find(|f| f.in_parts().is_some())) {
-        return Ok(format);
+        return Ok(Some(format));
     }
     let surest = || {
         let mut best: Option<(Confidence, &'t dyn Format)> = None;
@@ -271,7 +276,7 @@ pub fn choose<'t>(table: &[&'t dyn Format], probe: &Probe, named: Option<&str>) 
             .as_ref()
             .and_then(|manifest| table.iter().copied().find(|f| f.name() == manifest.format))
     };
-    sure.or_else(told).or(best.map(|b| b.1)).ok_or_else(|| unrecognised(probe, &names()))
+    Ok(sure.or_else(told).or(best.map(|b| b.1)))
 }
 
 // That no format reads it, and what it is where that can be told.
@@ -324,7 +329,8 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
 fn in_a_folder(probe: &Probe) -> Option<String> {
     let (name, _) = probe.names().find_map(|name| name.split_once('/'))?;
     let inner = Probe::at(probe.table, probe.store.clone(), &probe.below(name)).ok()?;
-    let format = choose(probe.table, &inner, None).ok()?;
+    // Not deeper: a folder may hold thousands, one in the other.
+    let format = recognised(probe.table, &inner).ok()??;
     Some(format!("the folder {name:?} in it is {}: open that one", format.info().title))
 }
 
