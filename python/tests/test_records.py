@@ -315,8 +315,11 @@ def test_files_of_a_folder_open_as_their_manifests_say(name, tmp_path):
         wr.open(tmp_path / "d")
     assert f"z{end}" in str(caught.value)
     assert wr.open(tmp_path / "d", payload="bytes")[6] == b"hay"
-    (tmp_path / "d" / f"z{end}").unlink()
+    # Of one without a manifest nobody said that it is as the others.
     (tmp_path / "d" / f"z{end}.windrow.json").unlink()
+    (tmp_path / "d" / f"z{end}.windrow.sums").unlink()
+    assert not isinstance(wr.open(tmp_path / "d")[0], np.ndarray)
+    (tmp_path / "d" / f"z{end}").unlink()
     data = tmp_path / "d" / f"y{end}"
     data.write_bytes(data.read_bytes() + bytes(8))
     with pytest.raises(wr.WindrowError):
@@ -411,3 +414,9 @@ def test_an_index_beside_a_large_tfrecord_is_a_checked_claim(tmp_path):
         assert list(listed("a.tfindex", wrong)) == records
     index.write_bytes(b"\xff" * 1000)
     assert list(wr.open(path, payload="bytes")) == records
+
+
+def test_a_file_in_capitals_is_read_as_it_is_written(tmp_path):
+    wr.write(tmp_path / "x.BAGZ", [[1, 2], [3]], to="bagz", dtype="uint16")
+    assert [one.tolist() for one in wr.open(tmp_path / "x.BAGZ")] == [[1, 2], [3]]
+    assert wr.verify(tmp_path / "x.BAGZ")["problems"] == []

@@ -10,7 +10,7 @@ use windrow::dev::plan::Steps;
 use windrow::dev::sampler::Shard;
 use windrow::preview::tokens;
 use windrow::text::Tokenizer;
-use windrow::{Paths, Plan, Recipe};
+use windrow::{Kind, Paths, Plan, Recipe};
 
 use crate::args::{Cutting, Opening, Ordering, loader, no_text, only_token_ids};
 use crate::failure::Failure;
@@ -103,6 +103,7 @@ impl Planned {
         // A vocabulary takes long to load, and most parts share one.
         let mut loaded: Vec<(Option<TokenizerLock>, Option<Tokenizer>)> = Vec::new();
         let mut of_parts = Vec::new();
+        let mut refused = None;
         for part in &recipe.parts {
             let data = part.path.open(&part.options)?;
             only_token_ids(asked, data.source().as_ref())?;
@@ -110,14 +111,25 @@ impl Planned {
             let tokenizer = match loaded.iter().find(|(of, _)| *of == lock) {
                 Some((_, tokenizer)) => tokenizer.clone(),
                 None => {
-                    let tokenizer = tokens::tokenizer(asked, data.manifest())?;
+                    let tokenizer =
+                        tokens::tokenizer(asked, data.manifest()).or_else(|e| match e.kind() {
+                            // The one that was asked for may be that of another part.
+                            Kind::Mismatch if recipe.parts.len() > 1 => {
+                                refused = Some(e);
+                                Ok(None)
+                            }
+                            _ => Err(e),
+                        })?;
                     loaded.push((lock, tokenizer.clone()));
                     tokenizer
                 }
             };
             of_parts.push(tokenizer);
         }
-        Ok(of_parts)
+        match refused.filter(|_| of_parts.iter().all(Option::is_none)) {
+            Some(e) => Err(e.into()),
+            None => Ok(of_parts),
+        }
     }
 
     /// Refuses `--tokenizer` where nothing is shown as text.

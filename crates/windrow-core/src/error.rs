@@ -327,7 +327,7 @@ mod tests {
             .caused_by(Error::config(format!("sent for url ({url})")));
         assert_eq!(
             e.to_string(),
-            "https://host/a.bin is short: sent for url (https://host/a.bin\n  at: https://host/a.bin\n  hint: fetch https://host/a.bin"
+            "https://host/a.bin is short: sent for url (https://host/a.bin)\n  at: https://host/a.bin\n  hint: fetch https://host/a.bin"
         );
         assert_eq!(e.place().file.as_deref(), Some("https://host/a.bin"));
         assert_eq!(Error::corrupt("").at("a?b@c:d").place().file.as_deref(), Some("a?b@c:d"));

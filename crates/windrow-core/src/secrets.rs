@@ -23,18 +23,25 @@ pub fn without_secrets(url: &str) -> String {
 /// # use windrow_core::store::text_without_secrets;
 /// let text = "cannot read \"http://me:word@host/a?sig=1\": no answer";
 /// assert_eq!(text_without_secrets(text), "cannot read \"http://host/a\": no answer");
+/// assert_eq!(text_without_secrets("gone (https://host/a?sig=1), https"), "gone (https://host/a), https");
 /// ```
 pub fn text_without_secrets(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = ["http://", "https://"].iter().filter_map(|scheme| rest.find(scheme)).min() {
+    while let Some(at) = rest.find("http") {
         let (before, url) = rest.split_at(at);
-        // What no URL holds ends it; a query may hold all else.
-        let end = url.find(|c: char| c.is_whitespace() || "\"<>`".contains(c)).unwrap_or(url.len());
-        let (url, behind) = url.split_at(end);
         out.push_str(before);
-        out.push_str(&without_secrets(url));
-        rest = behind;
+        if !(url.starts_with("http://") || url.starts_with("https://")) {
+            let (letters, behind) = url.split_at("http".len());
+            out.push_str(letters);
+            rest = behind;
+            continue;
+        }
+        // What no URL holds ends it; a query may hold all else, and what stands at its end belongs to the sentence.
+        let end = url.find(|c: char| c.is_whitespace() || "\"<>`".contains(c)).unwrap_or(url.len());
+        let url_end = url[..end].trim_end_matches([':', ',', '.', ';', ')', ']', '}', '\'']).len();
+        out.push_str(&without_secrets(&url[..url_end]));
+        rest = &url[url_end..];
     }
     out + rest
 }

@@ -96,6 +96,7 @@ fn numbers(asked: &Asked, data: &Dataset, sample: &Sample, page: &mut Page, watc
     tokens::frequent(data, tokenizer.as_ref(), page, watch, sample)?;
     let example = match named {
         Some(_) => None,
+        None if data.info()?.values.is_none_or(|values| values <= EXAMPLE_PACK) => None,
         None => Some(with_plan(data.view(ViewRecipe::pack(EXAMPLE_PACK), None)?)?),
     };
     if let Some((samples, _)) = named {

@@ -99,7 +99,9 @@ impl WriteFormat for WriteFlatTokens {
 
     fn is_one(&self, out: &Path) -> bool {
         // A single group: not the folder of a group for each split.
-        let Some(tokens) = layout::tokens_name(&Local::new(out), "") else { return false };
+        let Some(tokens) = layout::tokens_name(&Local::new(out), "") else {
+            return files::names(out).is_ok_and(|names| names.is_empty());
+        };
         files::names(out).is_ok_and(|names| names.iter().all(|name| name == tokens || self.is_own(name)))
     }
 

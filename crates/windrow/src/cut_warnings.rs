@@ -15,9 +15,10 @@ impl Samples {
         let Some(why) = self.shortage()? else { return Ok(()) };
         let error =
             Error::config(format!("the view has no samples: {why}")).at(self.data.paths().to_string());
-        Err(match self.data.is_empty() {
-            true => error,
-            false => error.hint("choose a shorter length; view.coverage() counts what it leaves out"),
+        let has_values = self.coverage().is_ok_and(|coverage| coverage.used + coverage.unseen > 0);
+        Err(match has_values {
+            false => error,
+            true => error.hint("choose a shorter length; view.coverage() counts what it leaves out"),
         })
     }
 

@@ -94,7 +94,9 @@ impl Recipe {
     pub fn open(path: &Path) -> Result<Recipe> {
         // A folder says so when it is read.
         if path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
-            return Err(Error::unsupported("expected a plan, found a pipe, a socket or a device").at(path));
+            return Err(Error::unsupported("expected a plan, found a pipe, a socket or a device")
+                .at(path)
+                .hint("write it to a file; on the command line, `-` reads it from stdin"));
         }
         let file = File::open(path).map_err(|e| Error::io("read the plan", path, e))?;
         Recipe::read(file, path)

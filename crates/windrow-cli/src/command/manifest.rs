@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
+use windrow::dev::manifest::MANIFEST_FILE;
 
 use crate::args::output::{self, no_overwrite_of_stdout, refuse_input};
 use crate::args::{Opening, no_stdin};
@@ -47,7 +48,10 @@ pub(crate) fn run(args: &Manifest, out: &mut Out) -> Result<i32, Failure> {
         }
         Some(to) => {
             let files = manifest.listing.iter().flat_map(|listing| &listing.files);
-            refuse_input(to, files.map(|file| args.path.join(&file.name)))?;
+            // The one beside the data is written anew there, as without --out.
+            if to != args.path.join(MANIFEST_FILE) {
+                refuse_input(to, files.map(|file| args.path.join(&file.name)))?;
+            }
             output::write(to, manifest.to_text().as_bytes(), args.overwrite)?;
             to.to_path_buf()
         }

@@ -108,6 +108,9 @@ fn a_manifest_elsewhere_replaces_nothing_unasked_and_never_what_it_lists() {
     let desk = desk();
     replaces_when_asked(&desk, "manifest d -o", "other.json");
     keeps_input(&desk, "manifest d -o", "d/s.jsonl");
+    for line in ["manifest d -o d/windrow.json", "manifest d -o d/windrow.json --overwrite"] {
+        desk.windrow(line).done();
+    }
     let err = desk.windrow("manifest d --overwrite").failed(2);
     assert!(err.contains("--out"), "{err}");
     for (option, said) in [("--json", "would both write to stdout"), ("--overwrite", "replaces a file")] {

@@ -15,9 +15,17 @@ pub fn refuse_copies<'a>(
     keys: impl Iterator<Item = &'a str>,
     display: impl Fn(&str) -> String,
 ) -> Result<()> {
-    let mut seen = HashMap::new();
+    let mut seen: HashMap<(&str, String), Vec<&str>> = HashMap::new();
     for key in keys {
-        if let Some(other) = seen.insert(plain_name(key), key) {
+        let plain = plain_name(key);
+        let (stem, suffix) = plain.rsplit_once('.').unwrap_or((plain, ""));
+        // `a.jsonl` and `a.JSONL` may be two files, `a.JSONL.gz` is a copy of one of them.
+        let others = seen.entry((stem, suffix.to_ascii_lowercase())).or_default();
+        let is_copy =
+            |other: &&str| plain_name(other) == plain || plain != key || plain_name(other) != *other;
+        let copy = others.iter().copied().find(is_copy);
+        others.push(key);
+        if let Some(other) = copy {
             return Err(Error::config(format!(
                 "{} is beside it: the same records would come twice",
                 display(other)
@@ -185,6 +193,9 @@ mod tests {
         assert_eq!(found, ["a.npy", "a.NPY", "b.Npy.GZ"]);
         let twice = refuse_copies(["a.NPY", "a.NPY.GZ"].into_iter(), str::to_string);
         assert!(twice.is_err());
+        let copies = |keys: [&'static str; 2]| refuse_copies(keys.into_iter(), str::to_string).is_err();
+        assert!(copies(["a.jsonl", "a.JSONL.gz"]) && copies(["a.JSONL.GZ", "a.jsonl.zst"]));
+        assert!(!copies(["a.jsonl", "a.JSONL"]) && !copies(["A.jsonl.gz", "a.jsonl"]));
     }
 
     #[test]

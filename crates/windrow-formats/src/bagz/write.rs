@@ -3,6 +3,7 @@
 use windrow_core::format::write::{Begin, RecordWriter, Target, WriteFormat, names_of_file};
 use windrow_core::format::{Format, Payload};
 use windrow_core::output::Growing;
+use windrow_core::store::key;
 use windrow_core::{DType, Error, Result};
 
 use super::{Bagz, most_expanded};
@@ -35,7 +36,7 @@ impl WriteFormat for WriteBagz {
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
-        let is_compressed = begin.name.ends_with(".bagz");
+        let is_compressed = key::has_suffix(begin.name, ".bagz");
         let joined = Joined { is_compressed, ends: Vec::new(), compressor: None };
         payload::begin(begin, "Bagz", Payload::Json, None, joined)
     }

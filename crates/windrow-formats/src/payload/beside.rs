@@ -8,17 +8,23 @@ use windrow_core::{DType, Error, Result};
 use super::write::{COLUMN, PAYLOAD};
 
 /// One of the manifests of this format beside the files of a folder; all of them say the same of records. `None` where the folder
-/// has its own, and where the options decide between manifests that differ.
+/// has its own, where one of its `n_files` files has none, and where the options decide between manifests that differ.
 ///
 /// # Errors
 /// `Mismatch` for manifests that differ; `Stale` for a file of another size; `Corrupt`, `Unsupported` for a manifest that cannot
 /// be read; `Io`.
-pub(super) fn of_each(probe: &Probe, format: &str, options: &Options) -> Result<Option<Manifest>> {
+pub(super) fn of_each(
+    probe: &Probe,
+    format: &str,
+    n_files: usize,
+    options: &Options,
+) -> Result<Option<Manifest>> {
     if !probe.is_folder || probe.manifest.is_some() {
         return Ok(None);
     }
     let suffix = format!(".{MANIFEST_FILE}");
     let mut first: Option<(&str, Manifest)> = None;
+    let mut n_described = 0;
     for name in probe.names().filter(|name| !name.contains('/')) {
         let Some(data) = name.strip_suffix(&suffix) else { continue };
         let (key, Some(file)) = (probe.below(name), probe.file(&probe.below(data))?) else { continue };
@@ -29,6 +35,7 @@ pub(super) fn of_each(probe: &Probe, format: &str, options: &Options) -> Result<
         if let Some(row) = manifest.files.iter().find(|row| row.name == data && !options.trust) {
             row.check_size(Some(file.size), &probe.store.display(&file.key))?;
         }
+        n_described += 1;
         match &first {
             None => first = Some((data, manifest)),
             Some((_, known)) if said(known) == said(&manifest) => {}
@@ -43,7 +50,8 @@ pub(super) fn of_each(probe: &Probe, format: &str, options: &Options) -> Result<
             }
         }
     }
-    Ok(first.map(|(_, manifest)| manifest))
+    // What the others hold, nobody said.
+    Ok(first.filter(|_| n_described == n_files).map(|(_, manifest)| manifest))
 }
 
 // What decides how records open.

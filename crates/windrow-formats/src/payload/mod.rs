@@ -66,7 +66,7 @@ pub(crate) trait Blobs: Send + Sync + 'static {
 /// `Config` for options that do not fit each other; what reading the first record says.
 pub(crate) fn open(blobs: impl Blobs, probe: &Probe, options: &Options) -> Result<SharedSource> {
     let mut options = options.clone();
-    let beside = beside::of_each(probe, blobs.format(), &options)?;
+    let beside = beside::of_each(probe, blobs.format(), blobs.files().len(), &options)?;
     let written = probe.manifest.as_ref().filter(|written| written.format == blobs.format());
     if let Some(written) = written.or(beside.as_ref()) {
         write::as_written(written, &mut options);

@@ -86,6 +86,8 @@ impl<'a> Verifier<'a> {
         splits: &[Vec<String>],
         open: &dyn Fn(&[String]) -> Result<SharedSource>,
     ) -> Result<()> {
+        // A file may be in several splits, as those of several configs: what is wrong with it is said once.
+        let mut told = BTreeSet::new();
         for keys in splits {
             let before = self.findings.n_problems;
             for key in keys {
@@ -93,7 +95,10 @@ impl<'a> Verifier<'a> {
             }
             match open(keys) {
                 // What is wrong with one file was said; a shard that is missing is none of them.
-                Err(e) if self.findings.n_problems == before || e.kind() == ErrorKind::NotFound => {
+                Err(e)
+                    if (self.findings.n_problems == before || e.kind() == ErrorKind::NotFound)
+                        && told.insert(e.to_string()) =>
+                {
                     self.found(e, &probe.display(), "content")?;
                 }
                 _ => {}
