@@ -47,7 +47,7 @@ pub(crate) fn refuse_existing(path: &Path, overwrite: bool) -> Result<(), Failur
 }
 
 /// Refuses an output that is an input, or one of the files in a folder that is an input: `--overwrite` is never for that. A page
-/// describes data and is none, so it may lie there.
+/// only describes data, so it may lie there.
 ///
 /// # Errors
 /// `Config`.
