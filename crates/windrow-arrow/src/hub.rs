@@ -147,7 +147,7 @@ fn configs(probe: &Probe, keys: &[String]) -> Result<Vec<Found>> {
         return Ok(Vec::new());
     }
     let bytes = read_small(object.as_ref(), MOST_BYTES)?;
-    // A page for people that is no YAML at its top says nothing of files.
+    // A page for people that does not begin with YAML says nothing of files.
     let front = front(&bytes).map(|front| front.configs).unwrap_or_default();
     let mut found = Vec::new();
     for config in front {

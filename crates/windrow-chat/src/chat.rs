@@ -37,7 +37,7 @@ impl Chat {
     ///
     /// # Errors
     /// `NotFound` where there is no template; `Config` for one that cannot be understood, or that needs an EOS token where
-    /// there is none, or a date that is none; `Corrupt`, `Io`.
+    /// there is none, or a date that cannot be one; `Corrupt`, `Io`.
     pub fn load(
         template: Option<&str>,
         folder: Option<&Path>,

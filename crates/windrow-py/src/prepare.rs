@@ -375,7 +375,7 @@ fn ids_of(py: Python<'_>, tokenizer: &Bound<'_, PyAny>, field: &str, special: bo
     Ok(Ids::Function(tokenizer.clone().unbind()))
 }
 
-// What becomes of the tokens at the end, in the words of users.
+// What happens to the tokens at the end, in the words of users.
 #[derive(serde::Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
 enum Rest {

@@ -1,4 +1,4 @@
-//! What becomes of the tokens at the end of a preparation that fill no sample.
+//! What happens to the tokens at the end of a preparation that fill no sample.
 
 use windrow::prepare::Remainder;
 use windrow::{Error, Result};

@@ -31,7 +31,7 @@ impl ChatEncoder {
         template: Option<&str>,
         date: Option<&str>,
     ) -> Result<ChatEncoder> {
-        // Of special tokens alone, the name in a text becomes the ID.
+        // Of special tokens alone, the name in a text turns into the ID.
         let eos = tokenizer.eos().and_then(|id| tokenizer.special().iter().find(|(_, of)| *of == id));
         let eos = eos.map(|(name, _)| name.as_str());
         let chat = Chat::load(template, tokenizer.folder(), eos, date)?;

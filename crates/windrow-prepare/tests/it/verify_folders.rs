@@ -109,7 +109,7 @@ fn what_is_described_within_a_data_set_is_held_against_its_description() {
         assert!(told.contains(&("xxh3", name)), "{name}: {findings:?}");
         fs::write(&path, whole).unwrap();
     }
-    // What describes it went: it is no data set of the shards either.
+    // What describes it went: it is not a data set of the shards either.
     fs::remove_file(base.join("deep/er/stream/windrow.json")).unwrap();
     assert!(check(base).n_problems > 0);
 }

@@ -94,7 +94,7 @@ impl<'a> Verifier<'a> {
                 self.read(format, &Probe::at(probe.table, probe.store.clone(), key)?)?;
             }
             match open(keys) {
-                // What is wrong with one file was said; a shard that is missing is none of them.
+                // What is wrong with one file was said; a missing shard is not one of them.
                 Err(e)
                     if (self.findings.n_problems == before || e.kind() == ErrorKind::NotFound)
                         && told.insert(e.to_string()) =>
