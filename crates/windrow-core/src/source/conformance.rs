@@ -353,8 +353,9 @@ fn check_parts(source: &dyn Source, whole: Span, values: &Values<'_>, read: Read
 }
 
 fn check_spans_outside(source: &dyn Source, record: u64, length: u64) -> Result<()> {
-    let mut outside = vec![(0, length.saturating_add(1)), (length, 1), (u64::MAX, 1), (1, u64::MAX)];
-    outside.extend([(length.saturating_add(1), 0), (u64::MAX, u64::MAX)]);
+    let mut outside = vec![(length, 1), (u64::MAX, 1), (1, u64::MAX), (u64::MAX, u64::MAX)];
+    // A record may claim so many values that no number lies beyond them.
+    outside.extend(length.checked_add(1).into_iter().flat_map(|beyond| [(0, beyond), (beyond, 0)]));
     if source.schema().kind == Kind::Json && length > 0 {
         // Half a JSON value is not a value.
         outside.extend([(0, 0), (0, length - 1), (length, 0)]);
@@ -522,6 +523,7 @@ mod tests {
                 ("nameless", 1) => Err(Error::corrupt("bad")),
                 ("misjudged", 1) => Err(Error::config("bad").at("f").record(1)),
                 ("endless", 3) => Ok(0),
+                ("claimed", 1) => Ok(u64::MAX),
                 _ => LENGTHS.to_vec().length(record),
             }
         }
@@ -538,6 +540,9 @@ mod tests {
             let length = self.length(span.record)?;
             if self.breaks != "unchecked" || span.len != length + 1 {
                 check_span(span, length)?;
+            }
+            if length == u64::MAX {
+                return Err(Error::corrupt("no such bytes").at("f").record(span.record));
             }
             let place = self.locate(Span { len: span.len.min(length), ..span })?.remove(0);
             let start = place.start - u64::from(self.breaks == "shifted");
@@ -589,6 +594,7 @@ mod tests {
         check(&three("")).unwrap();
         check(&three("unreadable")).unwrap();
         check(&three("unsupported")).unwrap();
+        check(&three("claimed")).unwrap();
         let bytes_at = |l: &Location| Ok(BYTES[l.start as usize..(l.start + l.size) as usize].to_vec());
         check_located(&three(""), &bytes_at).unwrap();
         let wrong = |l: &Location| Ok(vec![0; l.size as usize]);
