@@ -84,6 +84,7 @@ def refused(path, data, match, error=wr.CorruptError, **options):
         (b"a,\xff\n1,2\n", "expected UTF-8", 1),
         (b"t,a\n\xff,2\n", "expected UTF-8", None),
         ("a,b\n1,2\n".encode("utf-16"), "UTF-16", None),
+        ("a,b\n1,2\n".encode("utf-32"), "UTF-32", None),
     ],
 )
 def test_tables_that_are_refused(tmp_path, text, match, line):

@@ -2,6 +2,7 @@
 //! and descriptions that lie beside data.
 
 use std::fs;
+use std::iter;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -340,7 +341,11 @@ fn text_of_another_kind_is_named() {
         let utf16: Vec<u8> = LINE.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let marked = [&b"\xff\xfe"[..], &utf16].concat();
         let big: Vec<u8> = LINE.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        let utf32 = |bytes: fn(u32) -> [u8; 4]| -> Vec<u8> {
+            iter::once('\u{feff}').chain(LINE.chars()).flat_map(|c| bytes(c.into())).collect()
+        };
         let mut cases: Vec<(&str, Vec<u8>)> = vec![("UTF-16", utf16), ("UTF-16", marked), ("UTF-16", big)];
+        cases.extend([("UTF-32", utf32(u32::to_le_bytes)), ("UTF-32", utf32(u32::to_be_bytes))]);
         cases.extend(others().into_iter().filter(|(word, _)| !word.ends_with("stream")));
         for (word, bytes) in cases {
             let folder = folder_of(&[("x.jsonl", &bytes)]);
