@@ -21,6 +21,7 @@ mod mixing;
 mod out;
 mod own_options;
 mod plan;
+#[cfg_attr(not(feature = "dac"), path = "no_codec.rs")]
 mod play;
 mod plot;
 mod progress;

@@ -8,8 +8,7 @@ use clap::Args;
 use windrow::dev::manifest::TokenizerLock;
 use windrow::dev::plan::Steps;
 use windrow::dev::sampler::Shard;
-use windrow::preview::tokens;
-use windrow::text::Tokenizer;
+use windrow::preview::tokens::{self, Tokenizer};
 use windrow::{Kind, Paths, Plan, Recipe};
 
 use crate::args::{Cutting, Opening, Ordering, loader, no_text, only_token_ids};

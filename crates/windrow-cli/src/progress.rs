@@ -45,6 +45,7 @@ impl<'a> Progress<'a> {
     }
 
     /// What is counted, instead of records.
+    #[cfg(any(feature = "dac", feature = "download"))]
     pub(crate) fn counting(mut self, one: &'static str) -> Progress<'a> {
         self.one = one;
         self

@@ -2,6 +2,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use windrow::Written;
+#[cfg(feature = "dac")]
 use windrow::format::Holds;
 
 /// Formats of any records.
@@ -15,6 +16,7 @@ pub(crate) fn of_tokens() -> PossibleValuesParser {
 }
 
 /// Formats of audio codes.
+#[cfg(feature = "dac")]
 pub(crate) fn of_codes() -> PossibleValuesParser {
     values(|format| format.info.holds.contains(&Holds::Codes))
 }

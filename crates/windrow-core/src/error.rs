@@ -113,6 +113,14 @@ impl Error {
         Self::new(Kind::Unsupported, message)
     }
 
+    /// A [`Kind::Unsupported`] error: `feature` is a cargo feature of `windrow` that this build does not have.
+    pub fn built_without(feature: &str) -> Self {
+        Self::unsupported(format!(
+            "windrow was built without `{feature}`: cargo add windrow --features {feature}"
+        ))
+        .hint(format!("for the command: cargo install windrow-cli --features {feature}"))
+    }
+
     /// A [`Kind::Mismatch`] error.
     pub fn mismatch(message: impl Into<String>) -> Self {
         Self::new(Kind::Mismatch, message)

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use sha1::Sha1;
+use sha1_smol::Sha1;
 use sha2::{Digest as _, Sha256};
 use windrow_core::{Error, Result};
 
@@ -46,8 +46,16 @@ impl Digest {
         stopped: &dyn Fn() -> bool,
     ) -> Result<Option<Digest>> {
         let hex = match self {
-            Digest::Sha256(_) => hash(Sha256::new(), path, stopped)?,
-            Digest::Git(_) => hash(Sha1::new_with_prefix(format!("blob {size}\0")), path, stopped)?,
+            Digest::Sha256(_) => {
+                let mut hash = Sha256::new();
+                let is_read = read(path, stopped, |bytes| hash.update(bytes))?;
+                is_read.then(|| hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+            }
+            Digest::Git(_) => {
+                let mut hash = Sha1::from(format!("blob {size}\0"));
+                let is_read = read(path, stopped, |bytes| hash.update(bytes))?;
+                is_read.then(|| hash.digest().to_string())
+            }
         };
         Ok(hex.and_then(|hex| Digest::parse(&hex)))
     }
@@ -62,16 +70,17 @@ impl fmt::Display for Digest {
     }
 }
 
-fn hash<D: sha2::Digest>(mut hash: D, path: &Path, stopped: &dyn Fn() -> bool) -> Result<Option<String>> {
+// Gives all of a file to `take`; false when it was stopped.
+fn read(path: &Path, stopped: &dyn Fn() -> bool, mut take: impl FnMut(&[u8])) -> Result<bool> {
     let mut file = File::open(path).map_err(|e| Error::io("open the file", path, e))?;
     let mut buffer = vec![0; 1 << 20];
     loop {
         if stopped() {
-            return Ok(None);
+            return Ok(false);
         }
         match file.read(&mut buffer).map_err(|e| Error::io("read the file", path, e))? {
-            0 => return Ok(Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())),
-            n => hash.update(&buffer[..n]),
+            0 => return Ok(true),
+            n => take(&buffer[..n]),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
-use sha1::{Digest as _, Sha1};
+use sha1_smol::Sha1;
 use windrow_core::{Error, Kind, Result};
 
 use crate::digest::Digest;
@@ -180,7 +180,7 @@ impl Folder {
 
 // By content, so that a part fits any later commit, too; and by path, because files may be alike.
 fn own_name(file: &RemoteFile) -> String {
-    let path: String = Sha1::digest(&file.path).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let path = Sha1::from(&file.path).digest().to_string()[..16].to_string();
     format!("{}-{path}", file.digest.hex())
 }
 

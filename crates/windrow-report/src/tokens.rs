@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use windrow::prepare::Watch;
-use windrow::preview::{numbers, text, tokens};
-use windrow::text::Tokenizer;
+use windrow::preview::tokens::{self, Tokenizer};
+use windrow::preview::{numbers, text};
 use windrow::{Dataset, Result};
 
 use crate::page::Page;

@@ -1,7 +1,7 @@
 //! What a view makes of the data: how much of it is seen, and some samples with the borders of records in them.
 
-use windrow::preview::{numbers, text, tokens};
-use windrow::text::Tokenizer;
+use windrow::preview::tokens::{self, Tokenizer};
+use windrow::preview::{numbers, text};
 use windrow::{Labels, Piece, Plan, Result, Samples, ViewRecipe};
 
 use crate::page::Page;

@@ -28,9 +28,9 @@ impl Named {
     /// Loads `cl100k_base`, `o200k_base`, `deepseek_v3` or, where it was built in, `llama3`.
     pub(crate) fn load(name: &str) -> Result<Named> {
         if name == "llama3" && !cfg!(feature = "llama3") {
-            return Err(Error::unsupported("this build has no llama3 vocabulary").hint(
+            return Err(Error::built_without("llama3").hint(
                 "Meta's vocabulary is under the Llama 3.1 Community Licence, so it is left out unless asked for: \
-                 build with the cargo feature `llama3`, or give the path of a tokenizer.json",
+                 cargo add windrow --features llama3, or give the path of a tokenizer.json",
             ));
         }
         let wrong = |what: String| Error::new(Kind::NotFound, format!("no vocabulary {name:?}: {what}"));

@@ -1,16 +1,11 @@
-//! flat-tokens: a group of `encoded_tokens`, `seq_starts` and the attribute `max_token_id`; recognised and opened.
-
-use std::sync::Arc;
+//! flat-tokens: a group of `encoded_tokens`, `seq_starts` and the attribute `max_token_id`, recognised.
 
 use windrow_core::Result;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
 use windrow_core::source::SharedSource;
 
-use crate::group::Group;
-use crate::layout;
-use crate::source::Sequences;
-use crate::write::WriteFlatTokens;
+use crate::{layout, opened};
 
 /// Token sequences in zarr groups, v2 or v3.
 #[derive(Clone, Copy, Debug)]
@@ -72,11 +67,10 @@ impl Format for FlatTokens {
     }
 
     fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
-        Ok(Some(Box::new(WriteFlatTokens::of(options)?)))
+        opened::writer(options)
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
-        let vocab_size = probe.manifest.as_ref().and_then(|manifest| manifest.vocab_size);
-        Ok(Arc::new(Sequences::new(Group::open(probe, options)?, vocab_size)))
+        opened::open(probe, options)
     }
 }

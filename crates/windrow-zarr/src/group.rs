@@ -11,8 +11,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::array::{Array, Wanted};
 use crate::cache::Cache;
-use crate::layout::{self, LARGEST_ID, MAX_ID, NAME, STARTS, TOKENS};
-use crate::metadata::METADATA_V3;
+use crate::layout::{self, LARGEST_ID, MAX_ID, METADATA_V3, NAME, STARTS, TOKENS};
 
 /// Attributes of a group take less.
 const MOST_ATTRIBUTES: u64 = 4 << 20;

@@ -9,8 +9,7 @@ use windrow_core::{Error, Result};
 
 use crate::array::MOST_CHUNK;
 use crate::growing::{Growing, text, v2_array, v3_array};
-use crate::layout::{LARGEST_ID, MAX_ID, SPLITS, STARTS, TOKENS};
-use crate::metadata::METADATA_V3;
+use crate::layout::{LARGEST_ID, MAX_ID, METADATA_V3, SPLITS, STARTS, TOKENS};
 
 /// How flat-tokens are stored.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,8 @@ use windrow_core::{Error, Result};
 use zarrs::array::codec::api::ArrayToBytesCodecTraits;
 use zarrs::array::{ArrayBytes, CodecOptions};
 
-use crate::metadata::{METADATA_V2, METADATA_V3, one_dimension, parse};
+use crate::layout::{METADATA_V2, METADATA_V3};
+use crate::metadata::{one_dimension, parse};
 
 /// An array that grows at its end.
 pub(crate) struct Growing {

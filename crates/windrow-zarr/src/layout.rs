@@ -3,8 +3,9 @@
 use windrow_core::format::Probe;
 use windrow_core::store::{Store, key};
 
-use crate::metadata::{METADATA_V2, METADATA_V3};
-
+/// What describes an array, in version 3 and 2.
+pub(crate) const METADATA_V3: &str = "zarr.json";
+pub(crate) const METADATA_V2: &str = ".zarray";
 /// The format's name.
 pub(crate) const NAME: &str = "flat-tokens";
 /// The array of token IDs, each with its flag.
@@ -14,13 +15,16 @@ const OTHER_TOKENS: &str = "tokens";
 /// The array of where sequences start.
 pub(crate) const STARTS: &str = "seq_starts";
 /// The attribute that holds the largest token ID.
+#[cfg(feature = "zarr")]
 pub(crate) const MAX_ID: &str = "max_token_id";
 /// Folders of a data set, a group in each.
 pub(crate) const SPLITS: [&str; 2] = ["train", "validation"];
 /// Ids are stored in 31 bits.
+#[cfg(feature = "zarr")]
 pub(crate) const LARGEST_ID: u64 = (1 << 31) - 1;
 
 /// Whether a group has a file or folder of this name; zarr's own tools add the last one.
+#[cfg(feature = "zarr")]
 pub(crate) fn is_of_group(name: &str) -> bool {
     [TOKENS, STARTS, METADATA_V3, ".zgroup", ".zattrs", ".zmetadata"].contains(&name)
 }

@@ -9,9 +9,8 @@ use zarrs::array::{ArrayMetadata, DataType};
 use zarrs::metadata::v2::{ArrayMetadataV2, DataTypeMetadataV2, MetadataV2};
 use zarrs::metadata_ext::chunk_grid::regular::RegularChunkGridConfiguration;
 
-/// What describes an array, in version 3 and 2.
-pub(crate) const METADATA_V3: &str = "zarr.json";
-pub(crate) const METADATA_V2: &str = ".zarray";
+use crate::layout::{METADATA_V2, METADATA_V3};
+
 /// No array's metadata is larger.
 pub(crate) const MOST_METADATA: u64 = 4 << 20;
 

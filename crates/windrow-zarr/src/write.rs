@@ -17,8 +17,8 @@ use windrow_core::{DType, Error, Result};
 use crate::group::Group;
 use crate::group_writer::{Chunking, GroupWriter, root_group};
 use crate::growing::Growing;
-use crate::layout::{self, LARGEST_ID, NAME, STARTS};
-use crate::metadata::{METADATA_V2, METADATA_V3, MOST_METADATA};
+use crate::layout::{self, LARGEST_ID, METADATA_V2, METADATA_V3, NAME, STARTS};
+use crate::metadata::MOST_METADATA;
 
 const USUAL: Chunking = Chunking {
     zarr_format: 2,

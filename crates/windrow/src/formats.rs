@@ -1,4 +1,5 @@
-//! The table of formats: the light ones and those of the crates for heavy libraries that this build has.
+//! The table of formats: the light ones and those of the crates for heavy libraries. One whose library this build lacks is
+//! recognised, and opening it is an error that names the feature.
 
 use std::sync::LazyLock;
 
@@ -8,10 +9,7 @@ use windrow_formats::FORMATS;
 /// The formats of all crates, in the order in which they are asked.
 pub fn formats() -> &'static [&'static dyn Format] {
     static ALL: LazyLock<Vec<&'static dyn Format>> = LazyLock::new(|| {
-        let mut all: Vec<&'static dyn Format> = Vec::new();
-        #[cfg(feature = "zarr")]
-        all.push(&windrow_zarr::FlatTokens);
-        #[cfg(feature = "parquet")]
+        let mut all: Vec<&'static dyn Format> = vec![&windrow_zarr::FlatTokens];
         all.extend(windrow_arrow::FORMATS);
         all.extend(FORMATS);
         all

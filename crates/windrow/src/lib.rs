@@ -21,6 +21,7 @@
 //!
 //! This crate is the facade: [`open`] finds the format among those of all crates, [`Dataset`] slices records into samples,
 //! [`LoaderBuilder`] makes a loader. What they are made of is in [`windrow_core`], re-exported here as [`dev`].
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod blocks;
 mod builder;
@@ -55,7 +56,6 @@ mod owner;
 mod pages;
 mod part;
 mod paths;
-#[cfg(feature = "text")]
 pub mod prep;
 pub mod prepare;
 pub mod preview;

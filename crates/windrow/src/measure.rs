@@ -59,5 +59,5 @@ fn of_stores(files: &[(&str, u64)], options: &Options, stop: &dyn Fn() -> bool) 
 // This build asks no stores.
 #[cfg(not(feature = "remote"))]
 fn of_stores(_: &[(&str, u64)], _: &Options, _: &dyn Fn() -> bool) -> Result<Measured> {
-    Err(Error::unsupported("this build reads no URLs").hint("build windrow with the feature `remote`"))
+    Err(Error::built_without("remote"))
 }

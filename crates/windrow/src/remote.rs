@@ -155,9 +155,7 @@ impl Stores {
     pub(crate) fn place(&self, path: &Path, _options: &Options) -> Result<Option<Place>> {
         match is_url(path) {
             false => Ok(None),
-            true => Err(windrow_core::Error::unsupported("this build reads no URLs")
-                .at(path)
-                .hint("build windrow with the feature `remote`")),
+            true => Err(windrow_core::Error::built_without("remote").at(path)),
         }
     }
 }

@@ -1,14 +1,18 @@
 //! `windrow download`: a data set of the Hugging Face Hub into a folder.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::Args;
+use serde_json::{Value, json};
+use windrow_hub::{Failed, Hub, Named, RepoName, Report, Request};
 
-#[cfg(feature = "hub")]
-mod hub;
-
-#[cfg(feature = "hub")]
-pub(crate) use hub::run;
+use crate::args::no_stdout;
+use crate::failure::{DONE, Failure, PARTLY};
+use crate::interrupt::Interrupt;
+use crate::out::Out;
+use crate::progress::Progress;
+use crate::text;
 
 /// Download a data set from the Hugging Face Hub
 ///
@@ -47,9 +51,144 @@ pub(crate) struct Download {
     dry_run: bool,
 }
 
-#[cfg(not(feature = "hub"))]
-pub(crate) fn run(_: &Download, _: &mut crate::out::Out) -> Result<i32, crate::failure::Failure> {
-    Err(windrow::Error::unsupported("this windrow was built without the hub")
-        .hint("build it with `cargo build -p windrow-cli --features hub`")
-        .into())
+/// Most failed files that are reported one by one.
+const MOST_FAILED: usize = 20;
+
+pub(crate) fn run(args: &Download, out: &mut Out) -> Result<i32, Failure> {
+    args.out.as_deref().map_or(Ok(()), no_stdout)?;
+    let request = request(args)?;
+    let hub = Hub::from_env()?;
+    let interrupt = Interrupt::listen();
+    let progress = Progress::new("download", out.quiet(), &interrupt).counting("file");
+    if args.dry_run {
+        let chosen = hub.choose(&request, &progress)?;
+        drop(progress);
+        for file in &chosen.files {
+            out.line(format_args!("{:>8}  {}", text::size(file.size), text::escaped(&file.path)))?;
+        }
+        let bytes = chosen.bytes();
+        let files = text::counted(chosen.files.len() as u64, "file");
+        out.line(format_args!("{files}, {} in all; nothing was downloaded", text::size(bytes)))?;
+        out.object(
+            json!({ "commit": chosen.commit, "files": chosen.files, "bytes": bytes, "dry_run": true }),
+        )?;
+        return Ok(DONE);
+    }
+    let started = Instant::now();
+    let mut report = hub.download(&request, &progress)?;
+    drop(progress);
+    if report.done_files() == 0 && !report.failed.is_empty() {
+        // It did not half work: it failed, for the first reason.
+        let Failed { path, error } = report.failed.remove(0);
+        return Err(error.or_at(path).into());
+    }
+    told(&request, &report, started.elapsed().as_secs_f64(), out)
+}
+
+// Says what came and what did not.
+fn told(request: &Request, report: &Report, seconds: f64, out: &mut Out) -> Result<i32, Failure> {
+    for Failed { path, error } in report.failed.iter().take(MOST_FAILED) {
+        let hint = error.hint_text().map_or(String::new(), |hint| format!("\n  hint: {hint}"));
+        out.line(format_args!(
+            "failed: {}: {}{hint}",
+            text::escaped(path),
+            text::escaped(&text::message(error))
+        ))?;
+    }
+    let untold = report.failed.len().saturating_sub(MOST_FAILED);
+    if untold > 0 {
+        out.line(format_args!("… and {}", text::counted(untold as u64, "more failed file")))?;
+    }
+    let (done, folder) = (report.done_files(), request.output.display());
+    let files = text::counted(report.files, "file");
+    if done < report.files {
+        out.line(format_args!(
+            "{folder}: {} of {files}; the same command continues from here",
+            text::count(done)
+        ))?;
+    } else {
+        let here = [(report.unchanged_files, "there already"), (report.cached_files, "from the hub's cache")];
+        let here =
+            here.into_iter().filter(|(n, _)| *n > 0).map(|(n, how)| format!("; {} {how}", text::count(n)));
+        let (size, here) = (text::size(report.bytes), here.collect::<String>());
+        out.line(format_args!("{folder}: {files}, {size} in {seconds:.1} s, checked{here}"))?;
+    }
+    let failed = |f: &Failed| json!({"path": f.path, "kind": f.error.kind().name(), "message": text::message(&f.error), "hint": f.error.hint_text()});
+    out.object(json!({
+        "repo": request.repo.as_str(),
+        "revision": request.revision,
+        "commit": report.commit,
+        "output": request.output,
+        "files": report.files,
+        "bytes": report.bytes,
+        "unchanged_files": report.unchanged_files,
+        "cached_files": report.cached_files,
+        "downloaded_files": report.downloaded_files,
+        "downloaded_bytes": report.downloaded_bytes,
+        "resumed_bytes": report.resumed_bytes,
+        "left_files": report.left_files,
+        "failed": report.failed.iter().map(failed).collect::<Vec<Value>>(),
+        "seconds": seconds,
+    }))?;
+    Ok(if done < report.files { PARTLY } else { DONE })
+}
+
+fn request(args: &Download) -> Result<Request, Failure> {
+    let named = Named::find(&args.repo);
+    let repo = RepoName::parse(named.map_or(args.repo.as_str(), |named| named.repo)).map_err(|e| {
+        let names: Vec<&str> = windrow_hub::NAMED.iter().map(|named| named.name).collect();
+        e.hint(format!("it is called owner/name, as in the address of its page, or {}", names.join(", ")))
+    })?;
+    let output = args.out.clone().unwrap_or_else(|| named.map_or(repo.name(), |named| named.output).into());
+    let mut request = Request::new(repo, output);
+    request.revision.clone_from(&args.revision);
+    request.include.clone_from(&args.include);
+    request.exclude.clone_from(&args.exclude);
+    request.overwrite = args.overwrite;
+    request.n_connections = args.connections;
+    match named {
+        Some(named) => {
+            request.exclude.extend(named.exclude.iter().map(|glob| glob.to_string()));
+            if args.include.is_empty() {
+                request.include = partitions(args, named)?.iter().map(|p| Named::pattern(p)).collect();
+            }
+        }
+        None if args.partitions.is_some() || args.partition_set.is_some() => {
+            return Err(usage(
+                format!("{} has no partitions known here", args.repo),
+                "choose its files with --include 'FOLDER/**'",
+            ));
+        }
+        None => {}
+    }
+    Ok(request)
+}
+
+// The folders of a named data set that were asked for.
+fn partitions(args: &Download, named: &Named) -> Result<Vec<String>, Failure> {
+    let sets = || named.sets.iter().map(|set| set.0).collect::<Vec<_>>().join(", ");
+    if let Some(text) = &args.partitions {
+        let parts: Vec<String> =
+            text.split(',').map(str::trim).filter(|p| !p.is_empty()).map(str::to_string).collect();
+        return match parts.is_empty() {
+            false => Ok(parts),
+            true => Err(usage(
+                format!("--partitions {text:?} names no partition"),
+                &format!(
+                    "for example --partitions {}; or --partition-set {}",
+                    named.sets[1].1.join(","),
+                    sets()
+                ),
+            )),
+        };
+    }
+    let name = args.partition_set.as_deref().unwrap_or(named.sets[0].0);
+    let set = named
+        .set(name)
+        .ok_or_else(|| usage(format!("no partition set {name:?}"), &format!("there is {}", sets())))?;
+    Ok(set.iter().map(|p| p.to_string()).collect())
+}
+
+fn usage(message: String, hint: &str) -> Failure {
+    Failure::Usage { message, hint: Some(hint.to_string()) }
 }

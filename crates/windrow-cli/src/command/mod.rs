@@ -1,14 +1,19 @@
 //! What can be typed: the commands, a file for each with its arguments, its work and its words.
 
+#[cfg(not(all(feature = "dac", feature = "download", feature = "report", feature = "text")))]
+mod absent;
 mod bench;
 mod cache;
 mod completions;
 mod convert;
 mod coverage;
+#[cfg(feature = "text")]
 mod demo;
 mod diff;
+#[cfg(feature = "download")]
 mod download;
 mod dummy;
+#[cfg(feature = "dac")]
 pub(crate) mod encode;
 mod extract;
 mod index;
@@ -18,12 +23,22 @@ mod manifest;
 mod peek;
 mod prep;
 mod rebuild_metadata;
+#[cfg(feature = "report")]
 mod report;
 mod tokenize;
 mod trace;
 mod verify;
 
 use clap::{CommandFactory, Parser, Subcommand};
+
+#[cfg(not(feature = "text"))]
+absent::absent!(demo, Demo, "text");
+#[cfg(not(feature = "download"))]
+absent::absent!(download, Download, "download");
+#[cfg(not(feature = "dac"))]
+absent::absent!(encode, Encode, "dac");
+#[cfg(not(feature = "report"))]
+absent::absent!(report, Report, "report");
 
 use crate::failure::Failure;
 use crate::out::Out;

@@ -6,9 +6,9 @@ use clap::Args;
 use serde_json::{Value, json};
 use windrow::Span;
 use windrow::dev::source::Extras;
+use windrow::preview::numbers;
 use windrow::preview::series::{self, Facts};
-use windrow::preview::{numbers, tokens};
-use windrow::text::Tokenizer;
+use windrow::preview::tokens::{self, Tokenizer};
 use windrow::{Dataset, Error};
 
 use crate::args::{Data, Opening, only_token_ids, shown};

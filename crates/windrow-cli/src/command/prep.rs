@@ -1,5 +1,7 @@
 //! `windrow prep`: preparation in tasks, over any number of machines.
 
+#[cfg(feature = "dac")]
+mod encode;
 mod run;
 
 use std::io::{self, Write};
@@ -13,7 +15,8 @@ use windrow::prep::{self, Converting, TASK_BYTES};
 use windrow::{DType, Error, Kind, Paths};
 
 use self::run::Run;
-use super::encode;
+#[cfg(not(feature = "dac"))]
+use super::absent;
 use super::tokenize::How;
 use crate::args::output::{self, refuse_input};
 use crate::args::{Opening, Stores, dtype, no_stdin, no_stdout};
@@ -23,6 +26,9 @@ use crate::out::Out;
 use crate::own_options::OwnOptions;
 use crate::progress::Progress;
 use crate::{text, to};
+
+#[cfg(not(feature = "dac"))]
+absent::absent!(encode, Encode, "dac");
 
 /// Prepare data in tasks, on one machine or many: the same bytes whoever runs them, however often
 ///
@@ -54,7 +60,7 @@ enum Planned {
     Tokenize(Box<Tokenize>),
     Index(Index),
     Convert(Box<Convert>),
-    Encode(Box<Encode>),
+    Encode(Box<encode::Encode>),
 }
 
 /// What all plans take.
@@ -121,19 +127,6 @@ struct Convert {
     opening: Opening,
 }
 
-/// Plan to encode sound files into audio codes
-#[derive(Args, Debug)]
-struct Encode {
-    /// As of `windrow encode`: the folder of sound files, which every machine sees under this name; or one of them
-    audio_dir: PathBuf,
-    #[command(flatten)]
-    planning: Planning,
-    #[command(flatten)]
-    how: encode::How,
-    #[command(flatten)]
-    stores: Stores,
-}
-
 /// A job.
 #[derive(Args, Debug)]
 struct OfJob {
@@ -174,7 +167,7 @@ pub(crate) fn run(args: &Prep, out: &mut Out) -> Result<i32, Failure> {
         What::Plan(Planned::Tokenize(args)) => plan_tokenize(args, out),
         What::Plan(Planned::Index(args)) => plan_index(args, out),
         What::Plan(Planned::Convert(args)) => plan_convert(args, out),
-        What::Plan(Planned::Encode(args)) => plan_encode(args, out),
+        What::Plan(Planned::Encode(args)) => encode::run(args, out),
         What::Run(args) => run::run(args, out),
         What::Status(args) => status(args, out),
         What::Merge(args) => merge(args, out),
@@ -206,14 +199,6 @@ fn plan_convert(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
     let how = Converting { to, own, dtype: args.as_dtype, opening: opening.clone() };
     planned(&args.planning, &opening, out, |to, task_bytes, stores| {
         prep::plan_convert(&args.input, to, &how, task_bytes, stores)
-    })
-}
-
-fn plan_encode(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
-    no_stdin(std::slice::from_ref(&args.audio_dir))?;
-    let how = args.how.encoding()?;
-    planned(&args.planning, &args.stores.options(), out, |to, task_bytes, stores| {
-        prep::plan_encode(&args.audio_dir, to, &how, task_bytes, stores)
     })
 }
 

@@ -5,8 +5,8 @@ use std::ops::Range;
 use clap::Args;
 use serde_json::{Value, json};
 use windrow::dev::plan::{Steps, is_skipped};
-use windrow::preview::{numbers, tokens};
-use windrow::text::Tokenizer;
+use windrow::preview::numbers;
+use windrow::preview::tokens::{self, Tokenizer};
 use windrow::{Error, Plan, Recipe, Span, trace_row};
 
 use crate::failure::{DONE, Failure};

@@ -221,7 +221,7 @@ pub(super) fn check_hashes(object: &dyn Object, part: &Part) -> Result<()> {
     if KNOWN.iter().all(|name| said(name).is_none()) {
         return Ok(());
     }
-    let mut sha1 = said("sha1").map(|_| <sha1::Sha1 as sha1::Digest>::new());
+    let mut sha1 = said("sha1").map(|_| sha1_smol::Sha1::new());
     let mut xxh64 = said("xxh64").map(|_| xxhash_rust::xxh64::Xxh64::new(0));
     let mut xxh3 = said("xxh3_64").map(|_| xxhash_rust::xxh3::Xxh3::new());
     let (mut at, mut scratch) = (0, Vec::new());
@@ -229,7 +229,7 @@ pub(super) fn check_hashes(object: &dyn Object, part: &Part) -> Result<()> {
         let size = (object.size() - at).min(AT_ONCE);
         let bytes = object.read(at, size as usize, &mut scratch)?;
         if let Some(hash) = &mut sha1 {
-            sha1::Digest::update(hash, bytes);
+            hash.update(bytes);
         }
         if let Some(hash) = &mut xxh64 {
             hash.update(bytes);
@@ -239,10 +239,8 @@ pub(super) fn check_hashes(object: &dyn Object, part: &Part) -> Result<()> {
         }
         at += size;
     }
-    let sha1 =
-        sha1.map(|hash| sha1::Digest::finalize(hash).iter().map(|byte| format!("{byte:02x}")).collect());
     let found = [
-        ("sha1", sha1),
+        ("sha1", sha1.map(|hash| hash.digest().to_string())),
         ("xxh64", xxh64.map(|hash| format!("{:016x}", hash.digest()))),
         ("xxh3_64", xxh3.map(|hash| format!("{:016x}", hash.digest()))),
     ];
@@ -250,7 +248,6 @@ pub(super) fn check_hashes(object: &dyn Object, part: &Part) -> Result<()> {
         if let (Some(found), Some(said)) = (found, said(name))
             && found != *said
         {
-            let found: String = found;
             return Err(Error::corrupt(format!("{name} is {found}, the index says {said}"))
                 .at(object.name())
                 .field(name)

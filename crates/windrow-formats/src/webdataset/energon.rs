@@ -28,6 +28,38 @@ struct SplitFile {
     exclude: Option<Vec<String>>,
 }
 
+impl SplitFile {
+    #[cfg(feature = "yaml")]
+    fn of(text: &str) -> Result<SplitFile> {
+        let most = text.len().saturating_add(16);
+        let options = serde_saphyr::options! {
+            budget: serde_saphyr::budget! {
+                max_events: most.saturating_mul(4),
+                max_nodes: most,
+                max_total_scalar_bytes: most,
+                max_depth: 16,
+                flow_nesting_limit: 16,
+                max_documents: 1,
+                max_aliases: 0,
+            },
+            with_snippet: false,
+        };
+        let read = serde_saphyr::with_deserializer_from_str_with_options(text, options, |yaml| {
+            SplitFile::deserialize(yaml)
+        });
+        read.map_err(|cause| {
+            Error::corrupt("expected YAML with `split_parts`, lists of names by split")
+                .caused_by(cause.to_string())
+                .hint("`energon prepare` writes it")
+        })
+    }
+
+    #[cfg(not(feature = "yaml"))]
+    fn of(_text: &str) -> Result<SplitFile> {
+        Err(Error::built_without("yaml"))
+    }
+}
+
 /// An archive that was chosen.
 pub(super) struct Chosen {
     pub(super) key: String,
@@ -50,27 +82,7 @@ impl Splits {
         let bytes = read_small(object.as_ref(), MOST_BYTES)?;
         let wrong = |what: String| Error::corrupt(what).at(object.name());
         let text = std::str::from_utf8(&bytes).map_err(|_| wrong("expected UTF-8".to_string()))?;
-        let most = text.len().saturating_add(16);
-        let options = serde_saphyr::options! {
-            budget: serde_saphyr::budget! {
-                max_events: most.saturating_mul(4),
-                max_nodes: most,
-                max_total_scalar_bytes: most,
-                max_depth: 16,
-                flow_nesting_limit: 16,
-                max_documents: 1,
-                max_aliases: 0,
-            },
-            with_snippet: false,
-        };
-        let read = serde_saphyr::with_deserializer_from_str_with_options(text, options, |yaml| {
-            SplitFile::deserialize(yaml)
-        });
-        let file = read.map_err(|cause| {
-            wrong("expected YAML with `split_parts`, lists of names by split".to_string())
-                .caused_by(cause.to_string())
-                .hint("`energon prepare` writes it")
-        })?;
+        let file = SplitFile::of(text).map_err(|e| e.at(object.name()))?;
         let parts = file.split_parts.into_iter().map(|(name, shards)| (name, shards.unwrap_or_default()));
         Ok(Some(Splits {
             parts: parts.collect(),

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use sha1::{Digest, Sha1};
-use sha2::Sha256;
+use sha1_smol::Sha1;
+use sha2::{Digest, Sha256};
 
 /// The data set that it has; it goes by the second name, too.
 pub(crate) const REPO: &str = "some/data";
@@ -125,7 +125,7 @@ impl Remote {
 
     pub(crate) fn git(&self) -> String {
         let blob = [format!("blob {}\0", self.content.len()).as_bytes(), &self.content].concat();
-        hex(&Sha1::digest(&blob))
+        Sha1::from(&blob).digest().to_string()
     }
 
     fn entry(&self) -> String {

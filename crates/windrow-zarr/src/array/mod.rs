@@ -16,7 +16,8 @@ use zarrs::metadata_ext::codec::sharding::{ShardingCodecConfiguration, ShardingI
 use self::chunks::Chunks;
 use crate::cache::{Cache, Key};
 use crate::chain::Chain;
-use crate::metadata::{self, METADATA_V3, MOST_METADATA};
+use crate::layout::METADATA_V3;
+use crate::metadata::{self, MOST_METADATA};
 use crate::piece::Piece;
 
 /// Chunks of a size beyond this are no chunks.

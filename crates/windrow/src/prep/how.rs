@@ -3,12 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use windrow_core::{DType, Error, Result};
-use windrow_text::{NAMES, Tokenizer};
 
-use crate::chat::{ChatEncoder, not_of_chat};
-use crate::encode::TextEncoder;
-use crate::masked::MaskedEncoder;
-use crate::prepare::{Remainder, TokenizeOptions};
+use crate::prepare::Remainder;
 
 /// What turns lines, or texts, into token IDs.
 pub type Encoder = Box<dyn windrow_prepare::Encode + Send>;
@@ -80,85 +76,9 @@ impl Default for Tokenizing {
 }
 
 impl Tokenizing {
-    /// The encoder and the options that it says.
-    ///
-    /// # Errors
-    /// `NotFound` without the tokenizer; `Config` for an option that cannot be.
-    pub fn make(&self) -> Result<(Encoder, TokenizeOptions)> {
-        let to = crate::writer(&self.to, &self.own)?;
-        let options = TokenizeOptions {
-            sample_size: self.sample_size,
-            append_eos: self.append_eos,
-            dtype: self.dtype,
-            remainder: self.remainder,
-            split: self.split.clone(),
-            ..TokenizeOptions::new(to)
-        };
-        if let Some(chat) = &self.chat {
-            self.check_chat()?;
-            let tokenizer = Tokenizer::load(&self.tokenizer)?;
-            let [field, template, date] =
-                [&chat.messages_field, &chat.template, &chat.date].map(|given| given.as_deref());
-            let encoder = ChatEncoder::new(tokenizer, field, template, date)?;
-            return Ok((Box::new(encoder), ChatEncoder::options(options)));
-        }
-        let encoder = TextEncoder::new(Tokenizer::load(&self.tokenizer)?, &self.text_field, &self.eos)?
-            .special_tokens(self.special_tokens);
-        let eos = windrow_prepare::Encode::eos(&encoder);
-        let options = TokenizeOptions { eos, ..options };
-        if let Some(mask_field) = &self.mask_field {
-            let encoder = MaskedEncoder::new(encoder, &self.text_field, mask_field)?;
-            return Ok((Box::new(encoder), MaskedEncoder::options(options)));
-        }
-        Ok((Box::new(encoder), options))
-    }
-
-    // What a template decides is not said twice.
-    fn check_chat(&self) -> Result<()> {
-        let given = [
-            ("eos", !["auto", "none"].contains(&self.eos.as_str())),
-            ("append_eos", self.append_eos),
-            ("text_field", self.text_field != Tokenizing::default().text_field),
-            ("mask_field", self.mask_field.is_some()),
-            ("special_tokens", self.special_tokens),
-        ];
-        match given.into_iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) => Err(not_of_chat(option)),
-            None => Ok(()),
-        }
-    }
-
-    // A tokenizer.json, or its folder, is named so that it is found from any folder. Built-in names are looked at first.
-    pub(super) fn to_json(&self) -> Value {
-        let path = std::path::Path::new(&self.tokenizer);
-        let tokenizer = match !NAMES.contains(&self.tokenizer.as_str()) && path.exists() {
-            true => std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()).display().to_string(),
-            false => self.tokenizer.clone(),
-        };
-        serde_json::to_value(Tokenizing { tokenizer, ..self.clone() }).unwrap_or_default()
-    }
-
     pub(super) fn of_json(settings: &Value) -> Result<Tokenizing> {
         serde_json::from_value(settings.clone()).map_err(|e| {
             Error::corrupt("the settings of the job cannot be understood").field("settings").caused_by(e)
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tokenizer_that_is_a_folder_is_found_from_any_other() {
-        let kept = |tokenizer: &str| {
-            let how = Tokenizing { tokenizer: tokenizer.to_string(), ..Tokenizing::default() };
-            how.to_json()["tokenizer"].as_str().map(str::to_string)
-        };
-        // Tests run in the folder of the crate.
-        let folder = std::path::absolute("src").unwrap().display().to_string();
-        assert_eq!(kept("src"), Some(folder.clone()));
-        assert_eq!(kept("src/lib.rs"), Some(format!("{folder}/lib.rs")));
-        assert_eq!(kept("gpt2"), Some("gpt2".to_string()));
     }
 }

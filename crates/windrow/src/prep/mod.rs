@@ -1,12 +1,12 @@
 //! Preparation in tasks, over any number of machines: `plan` a job, `run` its tasks anywhere, `merge` them.
 //!
 //! ```
-//! # use windrow::prep::{Prep, Tokenizing, plan};
+//! # use windrow::prep::{Converting, Prep, plan_convert};
 //! # let dir = tempfile::tempdir().unwrap();
-//! # let (text, out) = (dir.path().join("a.jsonl"), dir.path().join("tokens"));
-//! # std::fs::write(&text, "{\"text\": \"one\"}\n{\"text\": \"two\"}\n").unwrap();
-//! let how = Tokenizing { tokenizer: "bytes".to_string(), ..Tokenizing::default() };
-//! let job = plan(&[text], &out, &how, 16, &Default::default())?;
+//! # let (lines, out) = (dir.path().join("a.jsonl"), dir.path().join("parts"));
+//! # std::fs::write(&lines, "{\"sequence\": [1.0, 2.0]}\n{\"sequence\": [3.0]}\n").unwrap();
+//! let how = Converting { to: "shards".to_string(), ..Converting::default() };
+//! let job = plan_convert(&lines, &out, &how, 16, &Default::default())?;
 //! // On each of the machines:
 //! let prep = Prep::open(&job, &Default::default())?;
 //! for task in prep.tasks_of(0, 1, false) {
@@ -20,6 +20,8 @@
 #[cfg(feature = "remote")]
 mod bucket;
 mod converting;
+#[cfg_attr(not(feature = "text"), path = "no_encoder.rs")]
+mod encoder;
 #[cfg(feature = "dac")]
 mod encoding;
 mod how;

@@ -4,5 +4,4 @@ pub mod batch;
 pub mod numbers;
 pub mod series;
 pub mod text;
-#[cfg(feature = "text")]
 pub mod tokens;

@@ -4,7 +4,6 @@
 mod encode;
 mod folder;
 mod tags;
-#[cfg(feature = "text")]
 mod tasks;
 mod track;
 
@@ -13,6 +12,5 @@ pub use folder::{
     FolderOptions, PROMPTS_BESIDE, SUFFIXES, SUFFIXES_NOT_READ, SoundFile, has_sound_name, sound_files,
 };
 pub use tags::Skip;
-#[cfg(feature = "text")]
 pub(crate) use tasks::{Tracks, decides, join};
 pub use track::{Reading, Track, codes_of};

@@ -32,6 +32,9 @@ mod many;
 #[cfg(test)]
 mod names;
 #[cfg(test)]
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(test)]
 #[cfg(feature = "remote")]
 mod parts;
 #[cfg(test)]
@@ -63,6 +66,8 @@ mod states;
 #[cfg(test)]
 #[cfg(all(feature = "remote", feature = "text", feature = "zarr"))]
 mod taken;
+#[cfg(test)]
+mod without;
 #[cfg(test)]
 #[cfg(all(feature = "remote", feature = "text", feature = "zarr"))]
 mod written;

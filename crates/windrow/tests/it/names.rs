@@ -16,7 +16,7 @@ const ALLOWED: [&str; 6] = [
     "windrow-core/src/manifest/part.rs",
     "windrow-formats/src/",
     "windrow-zarr/src/layout.rs",
-    "windrow-arrow/src/format.rs",
+    "windrow-arrow/src/layout.rs",
     "windrow/src/write.rs",
     "windrow-py/src/",
 ];

@@ -91,7 +91,10 @@ fn every_kind_of_file_gives_the_same_windows() {
         let expected = windows(&real().join("bin_f32"));
         let written = ["a.json", "a.jsonl", "a.yaml", "b.jsonl.gz", "b.jsonl.zst", "arrays"].map(at);
         let given = ["series_f32.npz", "series.pkl"].map(|name| real().join(name));
-        let other: Vec<_> = written.iter().chain(&given).filter(|path| windows(path) != expected).collect();
+        let is_read =
+            |path: &&PathBuf| cfg!(feature = "yaml") || path.extension().is_none_or(|end| end != "yaml");
+        let all = written.iter().chain(&given).filter(is_read);
+        let other: Vec<_> = all.filter(|path| windows(path) != expected).collect();
         assert!(other.is_empty(), "other windows from {other:?}");
         // Its numbers have more digits than float32, and a scaler measures them with all of them.
         let digits = windows(&real().join("series.jsonl"));

@@ -1,0 +1,101 @@
+//! Opens Parquet files, and checks them.
+
+use windrow_core::format::columns::{self, Samples as _};
+use windrow_core::format::data_files::DataFiles;
+use windrow_core::format::verify::{Opened, Verifier, Verify};
+use windrow_core::format::write::{OwnOptions, WriteFormat};
+use windrow_core::format::{Format, Options, Probe, discover, splits};
+use windrow_core::source::SharedSource;
+use windrow_core::{Error, Kind, Result};
+use windrow_ipc::Joined;
+
+use crate::file::File;
+use crate::hub::Listed;
+use crate::layout::{INFO, SUFFIXES, keys};
+use crate::samples::Samples;
+use crate::set::Files;
+use crate::write::WriteParquet;
+
+pub(crate) const VERIFIER: &dyn Verify = &BySplit;
+
+/// Reads all records, split by split.
+struct BySplit;
+
+impl Verify for BySplit {
+    fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
+        match out.read_by(format, probe)? {
+            Opened::Before | Opened::Read(_) => Ok(()),
+            Opened::Not(error) if !probe.is_folder || error.kind() != Kind::Config => {
+                out.found(error, &probe.display(), "content")
+            }
+            // Without a split that is named, none is opened.
+            Opened::Not(_) => {
+                let keys = keys(probe);
+                let splits = match Listed::each(probe, &keys)? {
+                    Some(listed) => listed,
+                    None => splits::grouped(&keys, |key| probe.name_of(key)),
+                };
+                out.read_splits(format, probe, &splits, &|keys| {
+                    open_files(probe, keys.to_vec(), &Options::default())
+                })
+            }
+        }
+    }
+}
+
+/// Whether a README lists the splits of a folder.
+pub(crate) fn defines_splits(probe: &Probe) -> bool {
+    // What is wrong with it is said when it is opened.
+    !matches!(Listed::of(probe, &keys(probe)), Ok(None))
+}
+
+pub(crate) fn writer(options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
+    Ok(Some(Box::new(WriteParquet::of(options, INFO.name, SUFFIXES)?)))
+}
+
+/// Opens a file, or those of a folder.
+///
+/// # Errors
+/// As [`Format::open`].
+pub(crate) fn open(probe: &Probe, options: &Options) -> Result<SharedSource> {
+    let keys = keys(probe);
+    if keys.is_empty() {
+        return Err(Error::not_found("expected `.parquet` files, found none").at(probe.display()));
+    }
+    let listed = Listed::of(probe, &keys)?;
+    let keys = match &listed {
+        Some(listed) => listed.chosen(options.part.as_deref(), probe)?,
+        None => keys,
+    };
+    if probe.is_folder && listed.is_none() {
+        splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
+    }
+    open_files(probe, keys, options)
+}
+
+// These files as one data set.
+fn open_files(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<SharedSource> {
+    if probe.is_folder {
+        discover::refuse_missing_shards(keys.iter().map(String::as_str), |key| probe.store.display(key))?;
+    }
+    let objects = keys.iter().map(|key| probe.store.open(key)).collect::<Result<Vec<_>>>()?;
+    let files = objects.iter().map(|object| File::open(object.clone())).collect::<Result<Vec<_>>>()?;
+    let schemas = files.iter().map(File::schema).collect::<Result<Vec<_>>>()?;
+    let all_names: Vec<String> = schemas
+        .first()
+        .map(|table| table.columns().iter().map(|column| column.name.clone()).collect())
+        .unwrap_or_default();
+    let data = DataFiles::from_objects(probe.store.clone(), keys, objects);
+    // Compares the columns of the files.
+    let empty = DataFiles::from_objects(probe.store.clone(), Vec::new(), Vec::new());
+    let columns = Joined::new(INFO.name, empty, schemas)?.columns().to_vec();
+    let mut firsts = vec![0u64];
+    for file in &files {
+        let end = firsts[firsts.len() - 1].checked_add(file.rows());
+        firsts.push(end.ok_or_else(|| {
+            Error::corrupt("more rows together than 64 bits count").at(file.object().name())
+        })?);
+    }
+    let files = Files { store: probe.store.clone(), files, firsts, limit: options.cache_limit };
+    columns::open(Samples::new(INFO.name, files, data, columns, &all_names, options), probe, options)
+}
