@@ -176,8 +176,8 @@ fn tests_that_the_pages_name_exist() {
 #[test]
 fn rust_examples_are_run() {
     // A page about an integration crate is run by that crate.
-    let run = ["windrow", "windrow-candle", "windrow-burn"]
-        .map(|name| read(&format!("crates/{name}/src/pages.rs")))
+    let run = ["crates/windrow", "frameworks/windrow-candle", "frameworks/windrow-burn"]
+        .map(|name| read(&format!("{name}/src/pages.rs")))
         .concat();
     let with_rust: BTreeSet<String> = pages()
         .into_iter()

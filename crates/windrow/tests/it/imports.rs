@@ -299,7 +299,9 @@ fn crates() -> Vec<(String, PathBuf)> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut folders: Vec<PathBuf> =
         fs::read_dir(workspace.join("crates")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    folders.extend(["benches/limits", "examples/train_candle"].map(|folder| workspace.join(folder)));
+    let apart =
+        ["benches/limits", "frameworks/train_candle", "frameworks/windrow-burn", "frameworks/windrow-candle"];
+    folders.extend(apart.map(|folder| workspace.join(folder)));
     folders.sort();
     let named =
         |folder: PathBuf| (folder.file_name().unwrap().to_string_lossy().into_owned(), folder.join("src"));

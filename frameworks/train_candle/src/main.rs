@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! windrow tokenize testdata/demo/corpus.jsonl --tokenizer bytes --to tokens --eos auto --out tokens
-//! cargo run --release -p train_candle -- -f examples/train_candle/nano.yaml -d tokens
+//! cargo run --release --manifest-path frameworks/Cargo.toml -p train_candle -- -f frameworks/train_candle/nano.yaml -d tokens
 //! ```
 
 mod adam;
