@@ -67,6 +67,8 @@ mod states;
 #[cfg(all(feature = "remote", feature = "text", feature = "zarr"))]
 mod taken;
 #[cfg(test)]
+mod tree;
+#[cfg(test)]
 mod without;
 #[cfg(test)]
 #[cfg(all(feature = "remote", feature = "text", feature = "zarr"))]
