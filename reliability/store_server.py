@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import random
 import socket
-import socketserver
 import threading
 import time
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from pathlib import Path
-from urllib.parse import parse_qs, unquote, urlsplit
-from xml.sax.saxutils import escape
+
+from loopback import Connection, Request, Server, head, listing
 
 # What may become of a request, and goes away when it is asked again.
 PASSING = ["503", "429", "500", "408", "closed", "stall", "stall in body", "cut", "longer", "shorter", "other range", "whole"]
@@ -44,15 +43,11 @@ class Script:
         return (draws.choice(self.kinds) if draws.random() < self.share else None), draws
 
 
-class Store(socketserver.ThreadingTCPServer):
-    daemon_threads, allow_reuse_address, request_queue_size = True, True, 256
-
+class Store(Server):
     def __init__(self, folder: Path) -> None:
-        super().__init__(("127.0.0.1", 0), Connection)
         self.folder, self.script = folder.resolve(), Script()
         self.lock, self.number, self.met = threading.Lock(), 0, set[str]()
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
-        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
+        super().__init__(Failing)
 
     def begin(self, script: Script) -> None:
         with self.lock:
@@ -70,39 +65,21 @@ class Store(socketserver.ThreadingTCPServer):
         """A client that goes away is not worth a word."""
 
 
-class Connection(socketserver.StreamRequestHandler):
-    disable_nagle_algorithm = True
+class Failing(Connection):
     server: Store
 
-    def handle(self) -> None:
-        try:
-            while self.answer():
-                pass
-        except (OSError, ValueError):
-            pass
-
-    def answer(self) -> bool:
-        method, target = (self.rfile.readline().decode("latin-1").split(" ") + [""])[:2]
-        if not target:
-            return False
-        asked = {}
-        while (line := self.rfile.readline().decode("latin-1").strip()) != "":
-            name, _, value = line.partition(":")
-            asked[name.lower()] = value.strip()
-        self.rfile.read(int(asked.get("content-length", 0)))
-        url = urlsplit(target)
-        path = unquote(url.path).strip("/")
-        if "list-type" in (query := parse_qs(url.query)):
-            return self.send(200, listing(self.server.folder, path, query.get("prefix", [""])[0]), {}, method)
-        file = (self.server.folder / path).resolve()
-        if not file.is_file() or self.server.folder not in file.parents:
+    def answer(self, request: Request) -> bool:
+        folder, path, method = self.server.folder, request.path, request.method
+        if "list-type" in request.query:
+            return self.send(200, listing(folder, path, request.query, about), {}, method)
+        file = (folder / path).resolve()
+        if not file.is_file() or folder not in file.parents:
             return self.send(404, b"<Error><Code>NoSuchKey</Code></Error>", {}, method)
-        return self.give(file, asked, method)
+        return self.give(file, request)
 
-    def give(self, file: Path, asked: dict[str, str], method: str) -> bool:
+    def give(self, file: Path, request: Request) -> bool:
         fault, draws = self.server.next()
-        whole, about = file.read_bytes(), file.stat()
-        tag = tag_of(about)
+        whole, (_, tag), method = file.read_bytes(), about(file), request.method
         if fault == "replaced":
             whole, tag = bytes(255 - byte for byte in whole), '"another"'
         elif fault == "truncated":
@@ -118,13 +95,12 @@ class Connection(socketserver.StreamRequestHandler):
         elif fault == "garbage":
             self.wfile.write(draws.randbytes(200))
             return False
-        if asked.get("if-match", tag) != tag:
+        if request.headers.get("if-match", tag) != tag:
             return self.send(412, b"", {}, method)
-        status, more = 200, {"ETag": tag, "Accept-Ranges": "bytes", "Last-Modified": formatdate(about.st_mtime, usegmt=True)}
+        status, more = 200, {"ETag": tag, "Accept-Ranges": "bytes", "Last-Modified": formatdate(file.stat().st_mtime, usegmt=True)}
         start, end = 0, len(whole)
-        if asked.get("range", "").startswith("bytes=") and fault != "whole":
-            low, _, high = asked["range"][6:].partition("-")
-            start, end = int(low), min(int(high) + 1, end) if high else end
+        if fault != "whole" and (span := request.span(len(whole))):
+            start, end = span
             if start >= len(whole):
                 return self.send(416, b"", {}, method)
             if fault == "other range":
@@ -138,8 +114,7 @@ class Connection(socketserver.StreamRequestHandler):
         size = len(body)
         if fault in ("longer", "shorter") and draws:
             size = max(0, size + (1 if fault == "longer" else -1) * draws.randrange(1, 100))
-        head = [f"HTTP/1.1 {status} -", f"Content-Length: {size}", *(f"{name}: {value}" for name, value in more.items())]
-        self.wfile.write(("\r\n".join(head) + "\r\n\r\n").encode("latin-1"))
+        self.wfile.write(head(status, size, more))
         if method == "HEAD":
             return True
         if draws and body and draws.random() < self.server.script.flips:
@@ -157,23 +132,7 @@ class Connection(socketserver.StreamRequestHandler):
         return fault not in ("longer", "shorter")
 
 
-def tag_of(about: object) -> str:
-    return f'"{about.st_mtime_ns:x}{about.st_size:x}"'  # type: ignore[attr-defined]
-
-
-def listing(folder: Path, bucket: str, prefix: str) -> bytes:
-    root, found = folder / bucket, []
-    for path in sorted(root.rglob("*")):
-        key = str(path.relative_to(root))
-        if path.is_file() and key.startswith(prefix):
-            about = path.stat()
-            tag = escape(tag_of(about))
-            found.append(
-                f"<Contents><Key>{escape(key)}</Key><Size>{about.st_size}</Size>"
-                f"<LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>{tag}</ETag></Contents>"
-            )
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
-        f"<Name>{escape(bucket)}</Name><IsTruncated>false</IsTruncated><KeyCount>{len(found)}</KeyCount>"
-        f"<MaxKeys>1000</MaxKeys><Prefix>{escape(prefix)}</Prefix>{''.join(found)}</ListBucketResult>"
-    ).encode()
+def about(file: Path) -> tuple[int, str]:
+    """Its size and its tag."""
+    found = file.stat()
+    return found.st_size, f'"{found.st_mtime_ns:x}{found.st_size:x}"'
