@@ -1,87 +1,74 @@
-//! A server of S3 on loopback: the folders below a root are its buckets.
+//! A server of S3 on loopback, `reliability/s3_store.py`: the folders below a root are its buckets.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Mutex;
 
-use hyper::Request;
-use hyper::body::Incoming;
-use hyper::service::Service;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto::Builder;
-use s3s::auth::SimpleAuth;
-use s3s::service::{S3Service, S3ServiceBuilder};
-use s3s_fs::FileSystem;
-use tokio::net::TcpListener;
+use serde_json::{Value, json};
 use windrow::format::Options;
 
 const KEY: &str = "AKEY";
 const SECRET: &str = "ASECRET";
 
-/// What is done to a request, given its method and path.
-type Faults = dyn Fn(&str, &str) -> bool + Send + Sync;
-
-/// The service, but for requests that are to fail: they are denied.
-#[derive(Clone)]
-struct Failing {
-    service: S3Service,
-    faults: Arc<Mutex<Box<Faults>>>,
+/// The program. It serves until its input ends: when this is dropped, or when the test program ends, however it does.
+struct Server {
+    program: Child,
+    said: BufReader<ChildStdout>,
 }
 
-impl Service<Request<Incoming>> for Failing {
-    type Response = s3s::HttpResponse;
-    type Error = s3s::HttpError;
-    type Future = <S3Service as Service<Request<Incoming>>>::Future;
+impl Server {
+    fn start(root: &Path) -> Server {
+        let python = std::env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../reliability/s3_store.py");
+        let mut command = Command::new(&python);
+        // It needs no packages, and starts faster without looking for them.
+        command.arg("-S").arg(script).arg(root).args([KEY, SECRET]);
+        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut program = started.unwrap_or_else(|e| panic!("{}: {e}", python.display()));
+        let said = BufReader::new(program.stdout.take().unwrap());
+        Server { program, said }
+    }
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
-        match faults(request.method().as_str(), request.uri().path()) {
-            true => Box::pin(async {
-                let mut denied = s3s::HttpResponse::new(s3s::Body::empty());
-                *denied.status_mut() = hyper::StatusCode::FORBIDDEN;
-                Ok(denied)
-            }),
-            false => Service::call(&self.service, request),
-        }
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        assert!(self.said.read_line(&mut line).unwrap() > 0, "the server of S3 has ended");
+        line.trim_end().to_string()
+    }
+
+    fn ask(&mut self, what: &Value) -> String {
+        writeln!(self.program.stdin.as_mut().unwrap(), "{what}").unwrap();
+        self.line()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Closes its input first, which ends it.
+        let _ = self.program.wait();
     }
 }
 
 pub(crate) struct S3 {
     endpoint: String,
-    faults: Arc<Mutex<Box<Faults>>>,
+    server: Mutex<Server>,
 }
 
 impl S3 {
-    /// Serves until the test program ends.
     pub(crate) fn serve(root: &Path) -> S3 {
-        let files = FileSystem::new(root).unwrap();
-        let mut service = S3ServiceBuilder::new(files);
-        service.set_auth(SimpleAuth::from_single(KEY, SECRET));
-        let faults: Arc<Mutex<Box<Faults>>> = Arc::new(Mutex::new(Box::new(|_, _| false)));
-        let service = Failing { service: service.build(), faults: faults.clone() };
-        let (tell, told) = mpsc::channel();
-        std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async move {
-                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-                tell.send(listener.local_addr().unwrap()).unwrap();
-                loop {
-                    let (stream, _) = listener.accept().await.unwrap();
-                    let service = service.clone();
-                    tokio::spawn(async move {
-                        let server = Builder::new(TokioExecutor::new());
-                        // A client that goes is no concern of the others.
-                        let _ = server.serve_connection(TokioIo::new(stream), service).await;
-                    });
-                }
-            });
-        });
-        S3 { endpoint: format!("http://{}", told.recv().unwrap()), faults }
+        let mut server = Server::start(root);
+        S3 { endpoint: server.line(), server: Mutex::new(server) }
     }
 
-    /// From now on requests are denied that this says of, by method and path.
-    pub(crate) fn deny(&self, faults: impl Fn(&str, &str) -> bool + Send + Sync + 'static) {
-        *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = Box::new(faults);
+    /// From now on, requests are denied whose `METHOD /path` matches a regular expression of Python's, except the first `after`.
+    pub(crate) fn deny(&self, pattern: &str, after: u64) {
+        self.server.lock().unwrap().ask(&json!({"pattern": pattern, "after": after}));
+    }
+
+    /// From now on, none are denied. Returns how many were.
+    pub(crate) fn allow(&self) -> u64 {
+        self.server.lock().unwrap().ask(&json!({})).parse().unwrap()
     }
 
     /// What a client needs to be let in.
