@@ -103,6 +103,20 @@ pub fn beside<T: Send>(threads: usize, own: impl FnOnce() -> T, other: impl Fn()
     })
 }
 
+/// Does work that calls itself as deep as its input is nested, on a thread whose stack is deep enough for that.
+///
+/// # Errors
+/// `Io` when the thread is refused. A panic of the work continues here.
+pub fn with_deep_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
+    const STACK: usize = 64 << 20;
+    std::thread::scope(|scope| {
+        let stop = Stop::of_this_thread();
+        let thread = Builder::new().name("windrow-deep".to_string()).stack_size(STACK);
+        let started = thread.spawn_scoped(scope, move || stop.hold(work)).map_err(refused)?;
+        Ok(started.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
+}
+
 /// Does the parts `0..count` of a piece of work on all cores; what each gave, in the order of the parts.
 ///
 /// Beside the number of the part, `part` is given what its thread keeps from one part to the next: memory, most often.

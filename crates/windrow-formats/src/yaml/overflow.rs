@@ -148,11 +148,14 @@ mod tests {
     use serde_saphyr::options::NonFiniteFloatPolicy;
 
     fn of(text: &str) -> VecDeque<bool> {
-        let options = serde_saphyr::options! {
-            budget: serde_saphyr::budget! { max_depth: 120, flow_nesting_limit: 120 },
-            non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
+        let look = || {
+            let options = serde_saphyr::options! {
+                budget: serde_saphyr::budget! { max_depth: 120, flow_nesting_limit: 120 },
+                non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
+            };
+            overflows(text, options)
         };
-        overflows(text, options)
+        windrow_core::threads::with_deep_stack(look).unwrap()
     }
 
     #[test]

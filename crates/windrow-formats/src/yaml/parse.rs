@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::options::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy};
-use windrow_core::{Error, Result};
+use windrow_core::{Error, Result, threads};
 
 use super::overflow;
 use crate::converted::{Event, MOST_DEPTH, Shapes, Sink};
@@ -16,6 +16,11 @@ use crate::converted::{Event, MOST_DEPTH, Shapes, Sink};
 /// # Errors
 /// `Corrupt` for what is not YAML, and for what the shapes refuse.
 pub(super) fn parse(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {
+    // A level takes kilobytes of the stack where the library is not optimised, and the caller's thread may have little.
+    threads::with_deep_stack(|| parse_here(bytes, shapes))?
+}
+
+fn parse_here(bytes: &[u8], shapes: &mut Shapes<'_>) -> Result<()> {
     let text = simdutf8::compat::from_utf8(bytes).map_err(|e| {
         let at = e.valid_up_to();
         let found = bytes.get(at).copied().unwrap_or_default();

@@ -120,6 +120,24 @@ fn a_line_that_is_no_series_is_named() {
     });
 }
 
+/// Also where the library that reads it is not optimised, and on a thread that has little stack.
+#[test]
+fn nested_yaml_never_ends_the_process() {
+    alone("hostile::series::nested_yaml_never_ends_the_process", |_| {
+        let of_depth =
+            |depth: usize| format!("- x: {}1e400{}\n  sequence: [1]\n", "[".repeat(depth), "]".repeat(depth));
+        let folder = folder_of(&[("deep.yaml", of_depth(100)), ("too_deep.yaml", of_depth(100_000))]);
+        let opened = |name: &str| {
+            let path = folder.path().join(name);
+            let opening = move || open_with(&path, &Options::default()).map(drop);
+            let thread = std::thread::Builder::new().stack_size(256 << 10).spawn(opening).unwrap();
+            thread.join().unwrap()
+        };
+        opened("deep.yaml").unwrap();
+        assert_eq!(opened("too_deep.yaml").unwrap_err().kind(), Kind::Corrupt);
+    });
+}
+
 #[test]
 fn yaml_that_stands_for_more_than_it_is_is_refused() {
     alone("hostile::series::yaml_that_stands_for_more_than_it_is_is_refused", |cache| {
