@@ -12,19 +12,32 @@ export PYTHONDONTWRITEBYTECODE :=
 # As maturin says it: the module is not linked with Python's own library, which may not be there.
 export PYO3_BUILD_EXTENSION_MODULE := 1
 
-.PHONY: demo test test-peers test-engines test-notebooks check bench pictures notebooks site torture dist licences py module rust-test python-test fuzz-check clean
+.PHONY: demo test test-all test-features test-frameworks test-peers test-engines test-notebooks check bench pictures notebooks site torture dist licences py module rust-test python-test fuzz-check clean
 
-# The main job on the sample corpus: prepare, inspect, feed, stop, resume.
+# The main job on the sample corpus: prepare, inspect, feed, stop, resume. Only what it uses is built.
 demo:
-	cargo run --release --quiet -p windrow-cli -- demo
+	@echo "Building windrow with its tokenizers, 160 crates: two to four minutes the first time, nothing after that. Then the demo runs."
+	cargo run --profile demo -p windrow-cli --no-default-features --features text -- demo
 
-# All tests, Rust and Python.
+# All tests of the workspace and of python/tests.
 test: rust-test python-test
+
+# And those that .ci/run runs where what they test changed.
+test-all: test test-features test-frameworks test-engines test-notebooks fuzz-check
 
 rust-test:
 	cargo test --workspace
-	# The whole workspace again, so that its dependencies keep the features they were built with.
-	cargo test --workspace --no-default-features --test it without_the_hub
+
+# Each feature alone: that it compiles, and what the light build says of data that needs one.
+test-features:
+	for feature in text parquet remote zarr audio dac yaml llama3; do cargo check --quiet -p windrow --features $$feature || exit 1; done
+	for feature in report download; do cargo check --quiet -p windrow-cli --no-default-features --features $$feature || exit 1; done
+	cargo test -p windrow --no-default-features --test it
+	cargo test -p windrow-cli --no-default-features --test it
+
+# Batches as tensors of candle and burn, and a GPT that trains on them.
+test-frameworks:
+	cargo test --manifest-path frameworks/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 
 python-test: module
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 python/tests
@@ -86,17 +99,19 @@ $(STAMP): python/requirements-test.txt python/requirements-zarr2.txt python/requ
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --no-deps --target $(VENV)/loaders -r python/requirements-loaders.txt
 	touch $@
 
-# What continuous integration asks besides the tests.
-check: fuzz-check
+# What continuous integration asks besides the tests: all features, none, and what the demo has.
+check:
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo fmt --manifest-path frameworks/Cargo.toml --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo clippy --workspace --no-default-features -- -D warnings
+	cargo clippy -p windrow --all-targets -- -D warnings
+	cargo clippy -p windrow -p windrow-cli --no-default-features --features windrow-cli/text -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
 # The fuzz targets compile with the installed toolchain; running them needs cargo-fuzz and a nightly one.
 fuzz-check:
-	cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir target
+	cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 
 # Everything that can happen to data, tried for BUDGET seconds on all cores, counted, and added to reliability/runs. Builds that check
 # their own arithmetic; the fuzz targets are built as fuzz/README.md says.
@@ -134,9 +149,10 @@ $(VENV)/site/.installed: python/requirements-site.txt
 dist: py licences $(VENV)/dist/.installed
 	$(BIN)/python packaging/pages.py
 	rm -rf target/dist
-	CARGO_TARGET_DIR=$(abspath target) PATH="$(abspath $(VENV))/dist/bin:$$PATH" maturin build --release --sdist --zig --compatibility manylinux_2_28 --compression-level 9 --out target/dist
+	CARGO_TARGET_DIR=$(abspath target) PATH="$(abspath $(VENV))/dist/bin:$$PATH" maturin build --profile dist --sdist --zig --compatibility manylinux_2_28 --compression-level 9 --out target/dist
 	$(VENV)/dist/bin/python packaging/check.py target/dist/*.whl
-	cargo package --workspace --quiet --no-verify --allow-dirty
+	$(VENV)/dist/bin/python -m twine check --strict target/dist/*
+	cargo publish --workspace --dry-run --no-verify --quiet --allow-dirty
 
 $(VENV)/dist/.installed: python/requirements-dist.txt
 	rm -rf $(VENV)/dist

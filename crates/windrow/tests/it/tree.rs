@@ -56,6 +56,28 @@ fn a_build_brings_no_more_crates_than_it_is_allowed() {
     }
 }
 
+/// The page for users of Rust says what each feature costs them.
+#[test]
+fn the_table_of_features_counts_their_crates() {
+    let page = fs::read_to_string(workspace().join("docs/rust.md")).unwrap();
+    let rows = page.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let feature = cells[0].strip_prefix('`')?.strip_suffix('`')?;
+        Some((feature.to_string(), cells.last()?.parse::<usize>().ok()?))
+    });
+    let rows: Vec<(String, usize)> = rows.collect();
+    assert!(rows.len() >= 10, "{rows:?}");
+    let light = tree("-p windrow -e normal").len();
+    assert!(
+        page.contains(&format!("\n{light} crates with windrow's own")),
+        "the light build has {light} crates"
+    );
+    for (feature, said) in rows {
+        let found = tree(&format!("-p windrow --features {feature} -e normal")).len() - light;
+        assert_eq!(found, said, "crates that `{feature}` adds");
+    }
+}
+
 /// Dependencies in a section of a crate's Cargo.toml, by the names that code gives them.
 fn dependencies(folder: &Path) -> Vec<String> {
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
