@@ -25,6 +25,7 @@ pub mod loader;
 pub mod manifest;
 pub mod number;
 pub mod output;
+mod per_process;
 pub mod plan;
 pub mod record;
 pub mod row;
@@ -41,6 +42,7 @@ mod watch;
 
 pub use array::{Buffer, DType, Element};
 pub use error::{Error, Kind, Place, Result};
+pub use per_process::PerProcess;
 pub use record::{Decode, Draw, Lengths, Piece, Span, Values};
 pub use row::{Array, Row, Value};
 pub use touch::touch;

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use windrow_core::PerProcess;
+
 use crate::copy::Copy;
-use crate::per_process::PerProcess;
 
 /// So many are remembered: to open data opens a few objects several times.
 const MOST: usize = 16;

@@ -18,7 +18,6 @@ mod names;
 mod net;
 mod object;
 mod options;
-mod per_process;
 mod place;
 mod put;
 mod queue;

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use windrow_core::PerProcess;
+
 use crate::backend::Meta;
-use crate::per_process::PerProcess;
 
 /// Objects sorted by key; `None` where a store does not tell them so, or they are too many.
 type Told = Option<Arc<Vec<Meta>>>;

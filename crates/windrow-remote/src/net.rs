@@ -5,9 +5,7 @@ use std::sync::mpsc::RecvTimeoutError;
 
 use tokio::runtime::{Builder, Runtime};
 use windrow_core::stop::{self, BETWEEN_QUESTIONS};
-use windrow_core::{Error, Result};
-
-use crate::per_process::PerProcess;
+use windrow_core::{Error, PerProcess, Result};
 
 /// Requests under way at a time, of one process.
 pub const MOST_REQUESTS: usize = 64;

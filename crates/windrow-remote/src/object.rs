@@ -4,13 +4,12 @@ use std::sync::{Arc, OnceLock};
 
 use windrow_core::store::ahead::{self, Ahead};
 use windrow_core::store::{Entry, Object, without_secrets};
-use windrow_core::{Error, Result};
+use windrow_core::{Error, PerProcess, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::backend::MODIFIED;
 use crate::copy::{Copy, Parts, ToCome, gone};
 use crate::held::{Held, Identity, Limits};
-use crate::per_process::PerProcess;
 use crate::place::Place;
 
 /// Indices up to this size are fetched whole.

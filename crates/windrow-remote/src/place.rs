@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use windrow_core::store::{Entry, key};
-use windrow_core::{Error, Kind, Result};
+use windrow_core::{Error, Kind, PerProcess, Result};
 
 use crate::attempt::{Attempts, Deadline, Pace};
 use crate::backend::{self, Answer, Backend, Meta};
@@ -13,7 +13,6 @@ use crate::listed::Listed;
 use crate::names::Names;
 use crate::net;
 use crate::options::Options;
-use crate::per_process::PerProcess;
 use crate::stats::Counters;
 use crate::url::Location;
 

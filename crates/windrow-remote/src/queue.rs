@@ -7,10 +7,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::runtime::Runtime;
 use windrow_core::stop::{self, BETWEEN_QUESTIONS};
-use windrow_core::{Error, Result};
+use windrow_core::{Error, PerProcess, Result};
 
 use crate::net::{self, MOST_REQUESTS};
-use crate::per_process::PerProcess;
 use crate::ranges::{overlap, subtract};
 
 /// Something whose ranges can be fetched.

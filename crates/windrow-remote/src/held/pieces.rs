@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::per_process::PerProcess;
+use windrow_core::PerProcess;
 
 /// The pieces of one object.
 pub(super) struct Pieces {

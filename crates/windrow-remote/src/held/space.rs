@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use windrow_core::PerProcess;
+
 use super::scan::{self, Found};
-use crate::per_process::PerProcess;
 
 /// What copies of one object may take.
 pub(super) struct Share {

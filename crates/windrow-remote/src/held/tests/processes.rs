@@ -152,8 +152,7 @@ fn a_child_waits_for_no_lock_of_its_parent() {
 
 #[test]
 fn a_child_finds_a_new_value_where_a_lock_was_held() {
-    static OWN: crate::per_process::PerProcess<Mutex<u32>> =
-        crate::per_process::PerProcess::new(Mutex::default);
+    static OWN: windrow_core::PerProcess<Mutex<u32>> = windrow_core::PerProcess::new(Mutex::default);
     let _held = OWN.get().lock().unwrap();
     assert!(fork(|| OWN.get().try_lock().is_ok()));
 }

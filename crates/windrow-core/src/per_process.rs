@@ -5,10 +5,10 @@
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use windrow_core::threads::process_id;
+use crate::threads::process_id;
 
 /// A value made at its first use in each process.
-pub(crate) struct PerProcess<T> {
+pub struct PerProcess<T> {
     at: AtomicPtr<Of<T>>,
     make: fn() -> T,
 }
@@ -32,12 +32,13 @@ impl<T: Default> Default for PerProcess<T> {
 }
 
 impl<T> PerProcess<T> {
-    pub(crate) const fn new(make: fn() -> T) -> PerProcess<T> {
+    /// One that `make` makes.
+    pub const fn new(make: fn() -> T) -> PerProcess<T> {
         PerProcess { at: AtomicPtr::new(std::ptr::null_mut()), make }
     }
 
     /// That of this process.
-    pub(crate) fn get(&self) -> &T {
+    pub fn get(&self) -> &T {
         let process = process_id();
         loop {
             let found = self.at.load(Ordering::Acquire);
