@@ -49,9 +49,10 @@ use crate::waiting::wait_for;
 ///     allow_outside: accept files that an index names outside its base folder.
 ///     trust: accept data whose size or time differs from what the manifest says, and read as IDs what looks like the
 ///         file of another program.
-///     cache_limit: bytes that what is expanded (``.gz``, ``.zst``) or converted (JSON, YAML, pickles, CSV, ``.tsf``) once may take in the
-///         cache; if not given 1,000 times a compressed file, 16 times a series that is converted, and 64 MiB. Of URLs, bytes
-///         of what is fetched that are kept: half of the free disk if not given; 0 keeps all in memory.
+///     cache_limit: bytes that all of the cache may take, what is expanded (``.gz``, ``.zst``), converted (JSON, YAML, pickles,
+///         CSV, ``.tsf``) and fetched together; if not given ``WINDROW_CACHE_LIMIT``, else half of what is free on its disk and
+///         what it holds, and of that one file 1,000 times its size where it is compressed, 16 times where it is converted, and
+///         64 MiB. Of URLs, 0 keeps what is fetched in memory.
 ///     memory_limit: bytes of decoded chunks that an opened zarr store keeps in memory, all its threads together; 256 MiB
 ///         if not given.
 ///     cache: of URLs, the folder in which what is fetched is kept, if it is not the usual cache.

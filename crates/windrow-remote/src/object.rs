@@ -1,15 +1,17 @@
 //! An object far away, read as any other.
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use windrow_core::store::ahead::{self, Ahead};
-use windrow_core::store::{Entry, Object, without_secrets};
+use windrow_core::store::{Entry, Object, cache_folder, without_secrets};
 use windrow_core::{Error, PerProcess, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::backend::MODIFIED;
 use crate::copy::{Copy, Parts, ToCome, gone};
 use crate::held::{Held, Identity, Limits};
+use crate::options::Options;
 use crate::place::Place;
 
 /// Indices up to this size are fetched whole.
@@ -124,6 +126,13 @@ impl Object for RemoteObject {
     fn tag(&self) -> Option<&str> {
         // Whoever cannot ask for it cannot read either, and is told then.
         self.tag.as_deref().or_else(|| self.own().ok()?.tag.as_deref())
+    }
+
+    // What is made of it goes to the usual cache folder, which is another one where `cache` says so.
+    fn cache_limit(&self) -> Option<u64> {
+        let Options { cache, cache_limit, .. } = &self.store.options;
+        let is_usual = |folder: &PathBuf| cache_folder().is_ok_and(|usual| usual == *folder);
+        cache_limit.filter(|_| cache.as_ref().is_none_or(is_usual))
     }
 
     // What it knows to be here is worth keeping, and its connection is the store's.

@@ -14,7 +14,7 @@ pub struct Options {
     pub store: BTreeMap<String, String>,
     /// The cache folder; `None` is the usual one.
     pub cache: Option<PathBuf>,
-    /// Bytes kept on disk; `None` is half of what is free, 0 keeps all in memory.
+    /// Bytes that all of the cache folder may take; `None` is as the environment has it, 0 keeps what is fetched in memory.
     pub cache_limit: Option<u64>,
     /// Bytes that are fetched ahead and held in memory.
     pub read_ahead: u64,

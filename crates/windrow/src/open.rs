@@ -73,6 +73,7 @@ pub(crate) fn open_one(path: &Path, options: &Options, stores: &Stores) -> Resul
         _ => (path.as_path(), String::new()),
     };
     let store = Local::new(root).io(options.io).allow_outside(options.allow_outside);
+    let store = store.cache_limit(options.cache_limit);
     let probe = Probe::at(formats(), Arc::new(store), &key).map_err(|e| store::with_near_name(e, path))?;
     open_probed(probe, asked, options)
 }

@@ -96,7 +96,7 @@ pub(crate) struct Opening {
     /// Accept data that changed after it was indexed
     #[arg(long)]
     trust: bool,
-    /// Most bytes that what is expanded or converted once may take in the cache
+    /// Most bytes that all of the cache may take: what is expanded, converted and fetched; of URLs, 0 keeps what is fetched in memory
     #[arg(long, value_name = "BYTES")]
     cache_limit: Option<u64>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `windrow cache`: what was expanded, converted or computed once, how much space it takes, and how to have it back.
+//! `windrow cache`: what was expanded, converted, computed once or fetched, how much space it takes, and how to have it back.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,11 +10,11 @@ use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::text;
 
-/// List what is kept in the cache: what was expanded, converted or computed once
+/// List what is kept in the cache: what was expanded, converted, computed once or fetched
 ///
-/// The cache is the folder WINDROW_CACHE, else XDG_CACHE_HOME/windrow, else ~/.cache/windrow. It takes at most
-/// WINDROW_CACHE_LIMIT (20GB, 512MiB, bytes), else half of what is free on its disk and what it holds already; what was used least
-/// recently is removed first, and nothing that is open.
+/// The cache is the folder WINDROW_CACHE, else XDG_CACHE_HOME/windrow, else ~/.cache/windrow. All of it takes at most
+/// WINDROW_CACHE_LIMIT (20GB, 512MiB, bytes), else half of what is free on its disk and what it holds already; data opened with
+/// `cache_limit` has it keep to that instead. What was used least recently is removed first, and nothing that is open.
 #[derive(Args, Debug)]
 pub(crate) struct Cache {
     /// Remove all that no process has open

@@ -41,6 +41,47 @@ fn the_cache_is_listed_and_cleared() {
 }
 
 #[test]
+fn copies_of_what_was_fetched_are_listed_and_cleared_too() {
+    let desk = Desk::new();
+    compressed(&desk);
+    let copy = |number: u8, about: &str| {
+        let folder = format!("cache/remote/{number:032x}");
+        desk.write(&format!("{folder}/data"), [1; 100_000]);
+        desk.write(&format!("{folder}/sums"), [1; 16]);
+        desk.write(&format!("{folder}/about.json"), about);
+        std::fs::File::open(desk.path(&format!("{folder}/data"))).unwrap()
+    };
+    let open = copy(1, r#"{"url": "s3://bucket/tokens.bin", "size": 100000, "tag": "1"}"#);
+    open.lock_shared().unwrap();
+    copy(2, "not JSON");
+    desk.windrow("peek a.jsonl.zst -n 1").done();
+    let said = desk.windrow("cache").done();
+    assert_eq!(said.lines().count(), 4, "{said}");
+    assert!(said.contains("a.jsonl.zst\n") && said.contains("cache: 3 entries, "), "{said}");
+    let line = |word: &str| said.lines().find(|line| line.ends_with(word)).unwrap().to_string();
+    let fetched = line("  s3://bucket/tokens.bin");
+    assert!(fetched.starts_with("fetched ") && fetched.contains(" kB     open  "), "{said}");
+    assert!(line("  remote/00000000000000000000000000000002").contains("s ago"), "{said}");
+    let listed = desk.windrow("cache --json").json();
+    let entries = listed["entries"].as_array().unwrap();
+    let bytes: u64 = entries.iter().map(|entry| entry["bytes"].as_u64().unwrap()).sum();
+    assert!(bytes > LARGE + 200_000 && listed["bytes"] == bytes, "{listed}");
+    let of = |source: &str| entries.iter().find(|entry| entry["source"] == source).unwrap();
+    let open_one = of("s3://bucket/tokens.bin");
+    assert_eq!((&open_one["kind"], &open_one["is_open"]), (&json!("fetched"), &json!(true)));
+    assert_eq!(open_one["name"], "remote/00000000000000000000000000000001");
+    let cleared = desk.windrow("cache --clear --json").json();
+    assert_eq!(
+        (&cleared["cleared"]["removed"], &cleared["cleared"]["left"]),
+        (&json!(2), &json!([open_one]))
+    );
+    assert!(desk.path("cache/remote/00000000000000000000000000000001/data").exists());
+    drop(open);
+    assert!(desk.windrow("cache --clear").done().contains("cache: 1 entry removed, "));
+    assert!(desk.windrow("cache").done().contains("cache: 0 entries, 0 B of at most "));
+}
+
+#[test]
 fn a_limit_that_is_too_small_is_an_error_that_names_it() {
     let desk = Desk::new();
     compressed(&desk);

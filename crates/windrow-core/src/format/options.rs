@@ -36,8 +36,9 @@ pub struct Options {
     /// Read missing chunks of a chunked array as zeros instead of refusing them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fill_missing: bool,
-    /// Bytes that what is expanded or converted once may take in the cache; if not given 1,000 times a compressed file, 16
-    /// times a series that is converted, and 64 MiB.
+    /// Bytes that all of the cache may take, what is expanded, converted and fetched together; if not given what the environment
+    /// says, and of one file 1,000 times a compressed one, 16 times a series that is converted, and 64 MiB. Of URLs, 0 keeps
+    /// what is fetched in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_limit: Option<u64>,
     /// Of URLs, the folder in which what is fetched is kept; the usual cache folder if not given.

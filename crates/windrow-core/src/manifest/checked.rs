@@ -213,6 +213,10 @@ impl Object for CheckedObject {
         true
     }
 
+    fn cache_limit(&self) -> Option<u64> {
+        self.inner.cache_limit()
+    }
+
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         if size == 0 {
             return self.inner.read(start, size, scratch);

@@ -3,7 +3,7 @@
 use std::io::{self, BufReader, Read, Write};
 use std::sync::Arc;
 
-use super::cache::{BUFFER, Cache};
+use super::cache::{BUFFER, Cache, Draft};
 use super::compression::Compression;
 use super::stream::Stream;
 use super::version::Version;
@@ -26,23 +26,36 @@ pub fn expanded(store: &Arc<dyn Store>, key: &str, most: Option<u64>) -> Result<
         Some(compression) => {
             // gzip comes to 1,032 times at most; a few bytes of zstd may be made to fill any disk.
             let most = most.unwrap_or_else(|| object.size().saturating_mul(1000).saturating_add(64 << 20));
-            expanded_in(&Cache::of_environment()?, object.as_ref(), compression, most, &|| Ok(()))
+            let cache = Cache::new(None, object.cache_limit())?;
+            expanded_in(&cache, object.as_ref(), |draft| {
+                expand_within(object.as_ref(), compression, draft, most)
+            })
         }
     }
 }
 
-/// The same of an object that must be compressed, to at most `most` bytes; `check` is asked before it is expanded, and not
-/// where it was before.
+/// The same of an object that must be compressed, to at most the `most` bytes that an index says; `check` is asked before it is
+/// expanded, and not where it was before.
 ///
 /// # Errors
-/// As [`expanded`]; `Corrupt` for an object that is not compressed; what `check` says.
+/// As [`expanded`]; `Corrupt` for an object that is not compressed, or expands to more; what `check` says.
 pub fn expanded_checked(
     object: &dyn Object,
     most: u64,
     check: &dyn Fn() -> Result<()>,
 ) -> Result<Arc<dyn Object>> {
     match Compression::of(object)? {
-        Some(compression) => expanded_in(&Cache::of_environment()?, object, compression, most, check),
+        Some(compression) => expanded_in(&Cache::new(None, object.cache_limit())?, object, |draft| {
+            check()?;
+            expand_within(object, compression, draft, most).map_err(|e| match e.place().field.as_deref() {
+                Some("cache_limit") => {
+                    Error::corrupt(format!("more than the {most} bytes that the index says"))
+                        .at(object.name())
+                        .caused_by(e)
+                }
+                _ => e,
+            })
+        }),
         None => {
             // What it should be may say what is wrong with it.
             check()?;
@@ -72,14 +85,11 @@ fn check_plain(object: &dyn Object) -> Result<()> {
 fn expanded_in(
     cache: &Cache,
     object: &dyn Object,
-    compression: Compression,
-    most: u64,
-    check: &dyn Fn() -> Result<()>,
+    expand: impl FnOnce(&mut Draft) -> Result<u64>,
 ) -> Result<Arc<dyn Object>> {
     let inner = cache.made(object, "expanded", "", |draft| {
-        check()?;
         log::info!("expanding {} into {}", object.name(), cache.folder().display());
-        let size = expand_within(object, compression, draft, most)?;
+        let size = expand(draft)?;
         log::info!("expanded {} to {size} bytes", object.name());
         Ok(())
     })?;
@@ -91,6 +101,7 @@ fn expanded_in(
         version: object.version().map(|version| Version { is_expanded: true, ..version }),
         tag: object.tag().map(|tag| format!("{tag}, expanded")),
         is_compared: object.is_compared(),
+        cache_limit: object.cache_limit(),
     }))
 }
 
@@ -129,7 +140,8 @@ fn expand_within(
             .at(object.name())
             .field("cache_limit")
             .hint(
-                "allow more with cache_limit; so little that holds so much says the same again and again",
+                "allow more with cache_limit, which bounds all of the cache; so little that holds so much says the same \
+                 again and again",
             ));
         }
         writer.write_all(&buffer[..size]).map_err(|e| {
@@ -232,6 +244,7 @@ struct Expanded {
     version: Option<Version>,
     tag: Option<String>,
     is_compared: bool,
+    cache_limit: Option<u64>,
 }
 
 impl Object for Expanded {
@@ -263,6 +276,10 @@ impl Object for Expanded {
         self.is_compared
     }
 
+    fn cache_limit(&self) -> Option<u64> {
+        self.cache_limit
+    }
+
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         self.inner.read(start, size, scratch)
     }
@@ -281,6 +298,7 @@ mod tests {
     use super::*;
     use crate::store::Memory;
     use std::fs;
+    use std::path::Path;
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -313,21 +331,26 @@ mod tests {
         }
     }
 
+    fn expand_in(
+        cache: &Path,
+        object: &dyn Object,
+        compression: Compression,
+        most: u64,
+    ) -> Result<Arc<dyn Object>> {
+        expanded_in(&Cache::at(cache), object, |draft| expand_within(object, compression, draft, most))
+    }
+
     #[test]
     fn the_cache_holds_whole_files_only() {
         let folder = tempfile::tempdir().unwrap();
         let names = || fs::read_dir(folder.path()).unwrap().count();
         let whole = gzip(b"some text");
         let cut = object(whole[..whole.len() - 1].to_vec());
-        assert!(
-            expanded_in(&Cache::at(folder.path()), cut.as_ref(), Compression::Gzip, 100, &|| Ok(())).is_err()
-        );
+        assert!(expand_in(folder.path(), cut.as_ref(), Compression::Gzip, 100).is_err());
         assert_eq!(names(), 0);
         for _ in 0..2 {
             let whole = object(whole.clone());
-            let found =
-                expanded_in(&Cache::at(folder.path()), whole.as_ref(), Compression::Gzip, 100, &|| Ok(()))
-                    .unwrap();
+            let found = expand_in(folder.path(), whole.as_ref(), Compression::Gzip, 100).unwrap();
             assert_eq!(found.mapped(), Some(&b"some text"[..]));
             assert_eq!(found.name(), "x.gz");
             assert_eq!(names(), 1);
@@ -339,9 +362,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let whole = object(zstd::encode_all(&[b'a'; 3_000_000][..], 3).unwrap());
         assert!(whole.size() < 1_000);
-        let expand = |most| {
-            expanded_in(&Cache::at(folder.path()), whole.as_ref(), Compression::Zstd, most, &|| Ok(()))
-        };
+        let expand = |most| expand_in(folder.path(), whole.as_ref(), Compression::Zstd, most);
         let e = expand(2_999_999).map(drop).unwrap_err();
         assert_eq!((e.kind(), e.place().field.as_deref()), (Kind::Config, Some("cache_limit")), "{e}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

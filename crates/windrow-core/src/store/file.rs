@@ -37,12 +37,13 @@ pub struct Local {
     root: PathBuf,
     io: Io,
     outside: bool,
+    cache_limit: Option<u64>,
 }
 
 impl Local {
     /// Files below `root`, mapped.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Local { root: root.into(), io: Io::default(), outside: false }
+        Local { root: root.into(), io: Io::default(), outside: false, cache_limit: None }
     }
 
     /// Reads files this way.
@@ -56,6 +57,13 @@ impl Local {
     #[must_use]
     pub fn allow_outside(mut self, allow: bool) -> Self {
         self.outside = allow;
+        self
+    }
+
+    /// Has all of the cache take at most so many bytes when something that is made of its files is added.
+    #[must_use]
+    pub fn cache_limit(mut self, bytes: Option<u64>) -> Self {
+        self.cache_limit = bytes;
         self
     }
 
@@ -86,7 +94,7 @@ impl Store for Local {
         let (file, meta) = open_file(&path).map_err(|e| not_text(e, &path))?;
         let may_map = self.io == Io::Mmap;
         let on = may_map.then(|| FileSystem::of(&file));
-        let about = About::of(&meta, on);
+        let about = About { cache_limit: self.cache_limit, ..About::of(&meta, on) };
         // An empty file cannot be mapped.
         if may_map
             && meta.len() > 0
@@ -223,12 +231,13 @@ struct About {
     size: u64,
     /// Where nobody asked yet, `None`.
     file_system: Option<FileSystem>,
+    cache_limit: Option<u64>,
 }
 
 impl About {
     fn of(meta: &fs::Metadata, file_system: Option<FileSystem>) -> About {
         let (modified_ns, changed_ns) = (modified_ns(meta), changed_ns(meta));
-        About { modified_ns, changed_ns, inode: meta.ino(), size: meta.len(), file_system }
+        About { modified_ns, changed_ns, inode: meta.ino(), size: meta.len(), file_system, cache_limit: None }
     }
 
     fn version(&self, file_system: FileSystem) -> Option<Version> {
@@ -290,6 +299,10 @@ impl Object for Mapped {
 
     fn version(&self) -> Option<Version> {
         self.about.version(self.about.file_system?)
+    }
+
+    fn cache_limit(&self) -> Option<u64> {
+        self.about.cache_limit
     }
 
     fn read<'a>(&'a self, start: u64, size: usize, _scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
@@ -403,6 +416,10 @@ impl Object for Opened {
             (None, Handle::ByPath(_)) => FileSystem::Other,
         };
         self.about.version(file_system)
+    }
+
+    fn cache_limit(&self) -> Option<u64> {
+        self.about.cache_limit
     }
 
     fn prefetch(&self, start: u64, size: u64) {

@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 pub use below::Below;
 pub use cache::{Cache, Cleared, Entry as CacheEntry, made_once};
-pub use cache::{Draft, cache_folder, cached};
+pub use cache::{Draft, cache_folder, cached, copies, is_full};
 pub use compression::Compression;
 pub use compression::plain_name;
 pub use expand::{
@@ -208,6 +208,11 @@ pub trait Object: Send + Sync {
     /// comparing, it could be made of damaged bytes.
     fn is_compared(&self) -> bool {
         false
+    }
+
+    /// Bytes that all of the cache may take when something that is made of it is added, where whoever opened it said so.
+    fn cache_limit(&self) -> Option<u64> {
+        None
     }
 
     /// Exactly `size` bytes from `start`: borrowed from a map, or laid into `scratch`.

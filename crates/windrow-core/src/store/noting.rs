@@ -180,6 +180,10 @@ impl Object for Looked {
         self.inner.is_compared()
     }
 
+    fn cache_limit(&self) -> Option<u64> {
+        self.inner.cache_limit()
+    }
+
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         self.noted.pass(self.inner.read(start, size, scratch))
     }

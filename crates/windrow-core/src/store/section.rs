@@ -46,6 +46,10 @@ impl Object for Section {
         self.inner.is_compared()
     }
 
+    fn cache_limit(&self) -> Option<u64> {
+        self.inner.cache_limit()
+    }
+
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         if start.checked_add(size as u64).is_none_or(|end| end > self.size) {
             return Err(Error::corrupt(format!(

@@ -103,6 +103,28 @@ fn processes_that_add_and_remove_at_once_read_what_is_right_and_keep_the_limit()
 }
 
 #[test]
+fn what_is_opened_with_a_limit_of_its_own_keeps_all_of_the_cache_to_that() {
+    alone("cache::what_is_opened_with_a_limit_of_its_own_keeps_all_of_the_cache_to_that", |cache| {
+        // SAFETY: the only thread of this process that looks at the environment.
+        unsafe { std::env::set_var(LIMIT, (10 * ENTRY).to_string()) };
+        let folder = files(6);
+        (0..4).for_each(|number| drop(open(folder.path(), number).unwrap()));
+        let open_within = |bytes: usize| {
+            let store: Arc<dyn Store> = Arc::new(Local::new(folder.path()).cache_limit(Some(bytes as u64)));
+            expanded(&store, "4.zst", None)
+        };
+        let error = open_within(SIZE / 4).err().unwrap();
+        assert_eq!(error.place().field.as_deref(), Some("cache_limit"), "{error}");
+        assert_eq!(names(cache).len(), 4);
+        assert_eq!(open_within(2 * ENTRY).unwrap().cache_limit(), Some(2 * ENTRY as u64));
+        assert_eq!(names(cache).len(), 2);
+        // 0 is of what is fetched.
+        open(folder.path(), 5).unwrap();
+        assert!(open_within(0).is_ok() && names(cache).len() == 3);
+    });
+}
+
+#[test]
 fn a_limit_that_is_no_size_is_named() {
     alone("cache::a_limit_that_is_no_size_is_named", |_| {
         let folder = files(1);

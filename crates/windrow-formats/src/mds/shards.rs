@@ -120,16 +120,7 @@ impl Shards {
         let stored = self.files.apart(number)?;
         // Frames of these files carry no checksum of their own: a flipped bit expands to another text.
         let check = || shard.zip.as_ref().map_or(Ok(()), |(zip, _)| check_hashes(stored.as_ref(), zip));
-        expanded_checked(stored.as_ref(), shard.raw.bytes, &check).map_err(|e| {
-            match e.place().field.as_deref() {
-                Some("cache_limit") => {
-                    Error::corrupt(format!("more than the {} bytes that the index says", shard.raw.bytes))
-                        .at(stored.name())
-                        .caused_by(e)
-                }
-                _ => e,
-            }
-        })
+        expanded_checked(stored.as_ref(), shard.raw.bytes, &check)
     }
 
     /// Where a sample is in the file of its shard.

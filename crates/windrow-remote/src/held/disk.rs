@@ -1,15 +1,14 @@
 //! The copy of one object on disk, opened when it is first asked for and made when there is something to put.
 
 use std::ops::Range;
-use std::path::PathBuf;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-use windrow_core::store::{cache_folder, whole};
+use windrow_core::store::{Cache, is_full, whole};
 
 use super::folder::{Folder, Refusal};
 use super::opened::Opened;
-use super::space::{self, Share};
+use super::space::Share;
 use super::{GRANULE, Identity, Limits};
 
 /// Larger objects have no copy: what is noted of each granule would take more than 32 MiB of memory.
@@ -37,17 +36,12 @@ impl Disk {
             told(&Refusal::TooLarge(identity.size), &identity.url);
             return None;
         }
-        let cache: PathBuf = match limits.folder.clone().map_or_else(cache_folder, Ok) {
-            // From wherever the program may be by then.
-            Ok(cache) => std::path::absolute(&cache).unwrap_or(cache),
-            Err(e) => {
-                told(&Refusal::NoFolder(e.to_string()), &identity.url);
-                return None;
-            }
-        };
+        let cache = Cache::new(limits.folder.clone(), limits.disk)
+            .inspect_err(|e| told(&Refusal::NoFolder(e.to_string()), &identity.url))
+            .ok()?;
         Some(Disk {
-            share: Share::new(&cache, limits.disk),
-            folder: Folder::new(cache, identity),
+            folder: Folder::new(cache.folder().to_path_buf(), identity),
+            share: Share::new(cache),
             opened: AtomicPtr::new(ptr::null_mut()),
             is_off: AtomicBool::new(false),
             asked: AtomicU32::new(0),
@@ -109,7 +103,7 @@ impl Disk {
             return nothing;
         }
         let Some(opened) = self.found_or_made() else {
-            self.share.give_back(granted);
+            self.share.wrote(granted, 0);
             return nothing;
         };
         // Up to the granule that finds no room. What is there by now is written once more, and paid for once more.
@@ -121,14 +115,18 @@ impl Disk {
             }
             (left, until) = (left - price, until + 1);
         }
-        self.share.give_back(left);
-        opened.add_taken(granted - left);
+        let used = granted - left;
+        opened.add_taken(used);
         let range = first * GRANULE..(until * GRANULE).min(size);
         if range.is_empty() {
+            self.share.wrote(granted, used);
             return nothing;
         }
         let part = &bytes[(range.start - start) as usize..(range.end - start) as usize];
-        match self.write(opened, first, part) {
+        let written = self.write(opened, first, part);
+        // Some of it may be there where it failed.
+        self.share.wrote(granted, used);
+        match written {
             Ok(()) => range,
             Err(refusal) => {
                 self.turn_off(&refusal);
@@ -140,7 +138,7 @@ impl Disk {
     fn write(&self, opened: &Opened, first: u64, bytes: &[u8]) -> Result<(), Refusal> {
         loop {
             match opened.write(&self.folder, first, bytes) {
-                Err(Refusal::Failed(e)) if space::is_full(&e) && self.share.make_room() => {}
+                Err(Refusal::Failed(e)) if is_full(&e) && self.share.make_room() => {}
                 done => return done,
             }
         }
@@ -165,7 +163,7 @@ impl Disk {
         }
         let opened = loop {
             match self.folder.open(make) {
-                Err(Refusal::Failed(e)) if make && space::is_full(&e) && self.share.make_room() => {}
+                Err(Refusal::Failed(e)) if make && is_full(&e) && self.share.make_room() => {}
                 opened => break opened.and_then(Opened::new),
             }
         };

@@ -4,28 +4,22 @@
 //! it should be before it is used.
 
 use std::fmt;
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Read};
+use std::fs::{File, TryLockError};
+use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::OFlags;
+use windrow_core::store::copies::{self, ABOUT, DATA, Id, REMOTE, SUMS, open_at, open_with, remove_at};
 use windrow_core::store::is_of_another_machine;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{GRANULE, Identity};
+use super::{GRANULE, Identity, is_elsewhere};
 
-/// Below the cache folder.
-pub(super) const REMOTE: &str = "remote";
-pub(super) const DATA: &str = "data";
-pub(super) const SUMS: &str = "sums";
-pub(super) const ABOUT: &str = "about.json";
-/// No URL is longer.
-const MOST_ABOUT: u64 = 1 << 16;
 /// Others make, remove and replace what is in between.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(1);
@@ -76,7 +70,7 @@ impl Refusal {
             Refusal::OtherData | Refusal::Changed => "remove the folder: it is made anew",
             Refusal::TooLarge(_) => "split the file into several",
             Refusal::Full => {
-                "set cache_limit= to more, or WINDROW_CACHE or cache= to a folder with more space"
+                "set cache_limit= or WINDROW_CACHE_LIMIT to more, or WINDROW_CACHE or cache= to a folder with more space"
             }
             _ => "set WINDROW_CACHE or cache= to a folder on a local disk, or cache_limit=0 to use none",
         }
@@ -111,12 +105,6 @@ impl From<io::Error> for Refusal {
     }
 }
 
-impl From<rustix::io::Errno> for Refusal {
-    fn from(error: rustix::io::Errno) -> Refusal {
-        io::Error::from(error).into()
-    }
-}
-
 /// The opened files of a copy, of their right sizes.
 pub(super) struct Files {
     /// Locked for others that would remove it, as long as it is open or mapped.
@@ -147,8 +135,9 @@ impl Folder {
 
     /// Its files; made where they are not there, if `make` says so.
     pub(super) fn open(&self, make: bool) -> Result<Files, Refusal> {
-        if make {
-            self.check_disk()?;
+        // Nothing is made on another machine's disk.
+        if make && is_elsewhere(&self.cache) {
+            return Err(Refusal::OtherMachine);
         }
         let mut last = Refusal::Changed;
         for _ in 0..TRIES {
@@ -164,18 +153,9 @@ impl Folder {
         Err(last)
     }
 
-    // Nothing is made on another machine's disk.
-    fn check_disk(&self) -> Result<(), Refusal> {
-        let there = self.cache.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
-        match is_of_another_machine(&File::open(there)?) {
-            true => Err(Refusal::OtherMachine),
-            false => Ok(()),
-        }
-    }
-
     /// `None` where it has to be looked at again.
     fn try_open(&self, make: bool) -> Result<Option<Files>, Refusal> {
-        let folder = self.enter(make)?;
+        let folder = copies::open_folder(&self.cache, Some(&self.name), make)?;
         if is_of_another_machine(&File::from(folder.try_clone()?)) {
             return Err(Refusal::OtherMachine);
         }
@@ -198,7 +178,7 @@ impl Folder {
     /// The files again, to write to them: those that were opened first, and as they were.
     pub(super) fn open_again(&self, data: Id, sums: Id) -> Result<Files, Refusal> {
         let opened = || -> Result<Files, Refusal> {
-            let folder = self.enter(false)?;
+            let folder = copies::open_folder(&self.cache, Some(&self.name), false)?;
             let write = |name| open_with(&folder, name, OFlags::RDWR);
             Ok(Files { data: write(DATA)?, sums: write(SUMS)? })
         };
@@ -212,33 +192,10 @@ impl Folder {
         if is_same { Ok(files) } else { Err(Refusal::Changed) }
     }
 
-    fn enter(&self, make: bool) -> Result<OwnedFd, Refusal> {
-        if make {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.cache)?;
-        }
-        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let mut folder = rustix::fs::openat(CWD, &self.cache, flags, Mode::empty())?;
-        for name in [REMOTE, &self.name] {
-            let open = || rustix::fs::openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty());
-            folder = match open() {
-                Err(rustix::io::Errno::NOENT) if make => {
-                    match rustix::fs::mkdirat(&folder, name, Mode::RWXU) {
-                        Err(e) if e != rustix::io::Errno::EXIST => return Err(e.into()),
-                        _ => open()?,
-                    }
-                }
-                opened => opened?,
-            };
-        }
-        Ok(folder)
-    }
-
     // What the folder says of itself, which is written where it says nothing: then `false`, it is to be read once more.
     fn is_ours(&self, folder: &OwnedFd, make: bool) -> Result<bool, Refusal> {
-        let mut about = open_at(folder, ABOUT, make)?;
-        let mut text = Vec::new();
-        Read::by_ref(&mut about).take(MOST_ABOUT).read_to_end(&mut text)?;
-        match serde_json::from_slice::<Identity>(&text) {
+        let about = open_at(folder, ABOUT, make)?;
+        match serde_json::from_slice::<Identity>(&copies::read_about(&about)?) {
             Ok(found) if found == self.identity => {}
             Ok(_) => return Err(Refusal::OtherData),
             Err(_) if !make => return Err(Refusal::Absent),
@@ -286,16 +243,6 @@ impl Folder {
     }
 }
 
-/// Which file it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Id(u64, u64);
-
-impl Id {
-    pub(super) fn of(file: &File) -> io::Result<Id> {
-        file.metadata().map(|meta| Id(meta.dev(), meta.ino()))
-    }
-}
-
 /// Gives a new file its size. Its last page, that maps look at, has room on the disk: where a file system in memory is full, a
 /// hole cannot even be read.
 fn grow(data: &File, size: u64) -> io::Result<()> {
@@ -316,38 +263,4 @@ fn share(data: &File) -> io::Result<bool> {
         // Where a file system has no locks, what was used lately counts as used.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(data.metadata()?.nlink() > 0),
     }
-}
-
-/// Removes a name, if that file has it.
-pub(super) fn remove_at(folder: &OwnedFd, name: &str, id: Id) -> io::Result<()> {
-    let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    #[allow(clippy::unnecessary_cast, clippy::useless_conversion, reason = "other systems have other types")]
-    if (found.st_dev as u64, found.st_ino as u64) != (id.0, id.1) {
-        return Ok(());
-    }
-    match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
-        Err(e) if e != rustix::io::Errno::NOENT => Err(e.into()),
-        _ => Ok(()),
-    }
-}
-
-/// A regular file of a folder, no link: to read and write it, or where that may not be, to read it.
-pub(super) fn open_at(folder: &OwnedFd, name: &str, make: bool) -> Result<File, Refusal> {
-    let how = if make { OFlags::CREATE } else { OFlags::empty() };
-    match open_with(folder, name, OFlags::RDWR | how) {
-        Err(e) if matches!(e.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
-            Ok(open_with(folder, name, OFlags::RDONLY)?)
-        }
-        opened => Ok(opened?),
-    }
-}
-
-fn open_with(folder: &OwnedFd, name: &str, how: OFlags) -> io::Result<File> {
-    // Without NONBLOCK a pipe in its place would be waited for.
-    let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?);
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::from(io::ErrorKind::IsADirectory));
-    }
-    Ok(file)
 }

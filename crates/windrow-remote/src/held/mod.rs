@@ -8,14 +8,13 @@ mod disk;
 mod folder;
 mod opened;
 mod pieces;
-mod scan;
 mod space;
 
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use windrow_core::store::{cache_folder, is_of_another_machine};
+use windrow_core::store::{Cache, is_of_another_machine};
 
 use self::disk::Disk;
 use self::pieces::{Pieces, Reading};
@@ -40,7 +39,8 @@ pub(crate) struct Identity {
 pub(crate) struct Limits {
     /// The cache folder; `None` is the usual one.
     pub(crate) folder: Option<PathBuf>,
-    /// Bytes on disk, of all objects and all processes of the machine; `None` is half of what is free, 0 keeps all in memory.
+    /// Bytes that all of the cache folder may take, what others keep in it too; `None` is as the environment has it, 0 keeps all
+    /// in memory.
     pub(crate) disk: Option<u64>,
     /// Bytes in memory, of all objects of this process.
     pub(crate) memory: u64,
@@ -48,10 +48,9 @@ pub(crate) struct Limits {
 
 /// Bytes that this process may keep on disk, of all objects.
 pub(crate) fn room(cache: Option<PathBuf>, most: Option<u64>) -> u64 {
-    match (most, cache.map_or_else(cache_folder, Ok)) {
-        (Some(0), _) | (_, Err(_)) => 0,
-        (_, Ok(cache)) if is_elsewhere(&cache) => 0,
-        (most, Ok(cache)) => Share::new(&cache, most).room(),
+    match Cache::new(cache, most) {
+        Ok(cache) if most != Some(0) && !is_elsewhere(cache.folder()) => Share::new(cache).room(),
+        _ => 0,
     }
 }
 

@@ -6,12 +6,13 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use windrow_core::store::copies::Id;
 use windrow_core::store::{Map, whole};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::GRANULE;
 use super::bits::Bits;
-use super::folder::{Files, Folder, Id, Refusal};
+use super::folder::{Files, Folder, Refusal};
 
 pub(super) struct Opened {
     data: Map,

@@ -10,7 +10,7 @@ use tempfile::TempPath;
 
 use super::entry::{self, Note};
 use super::listing::draft_prefix;
-use super::space::{Space, with_space};
+use super::space::Space;
 use super::{BUFFER, Cache, HINT, hinted};
 use crate::error::{Error, Kind, Result};
 use crate::store::file::open_kept;
@@ -29,9 +29,10 @@ pub struct Draft {
 
 struct Pending {
     name: String,
+    /// Dropped before the file goes: whoever lists in between counts the file once too often, never once too little.
+    space: Space,
     /// Removes the file when it is dropped before the rename.
     path: TempPath,
-    space: Space,
     /// Why there was no space for it.
     refusal: Option<Error>,
 }
@@ -41,13 +42,8 @@ impl Draft {
     /// be shared.
     pub(super) fn to(cache: &Cache, name: &str) -> Result<Draft> {
         let failed = |e| Error::io("create a file in the cache", &cache.folder, e);
-        let create = || {
-            let (file, path) = locked_file(&cache.folder, name)?;
-            let own = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            Ok(((file, path), own))
-        };
-        let ((file, path), space) = Space::of(cache, create).map_err(failed)?;
-        let entry = Pending { name: name.to_string(), path, space, refusal: None };
+        let (file, path) = locked_file(&cache.folder, name).map_err(failed)?;
+        let entry = Pending { name: name.to_string(), path, space: Space::of(cache), refusal: None };
         Ok(Draft { entry: Some(entry), ..Draft::new(file, &cache.folder) })
     }
 
@@ -80,15 +76,13 @@ impl Draft {
         let body = self.size();
         let written = self.append(&note.bytes(body)).and_then(|()| self.put());
         written.map_err(|e| self.take_refusal().unwrap_or(e))?;
-        let Draft { file, put: size, entry, .. } = self;
-        let Some(Pending { name, path, mut space, .. }) = entry else {
+        let Draft { file, entry, .. } = self;
+        let Some(Pending { name, path, space, .. }) = entry else {
             return Err(Error::new(Kind::Io, "a file without a name is not kept"));
         };
-        space.refresh(size).map_err(|e| failed("list the cache folder", e))?;
-        space.take(size)?;
         file.sync_all().map_err(|e| failed("write the cache to disk", e))?;
-        let persisted = space.put(&name, size, || path.persist(folder.join(&name)).map_err(|e| e.error));
-        persisted.map_err(|e| failed("rename a file of the cache", e))?;
+        let kept = space.keep(&name, || path.persist(folder.join(&name)).map_err(|e| e.error));
+        kept.map_err(|e| failed("rename a file of the cache", e))?;
         sync_folder(&folder).map_err(|e| failed("write the cache to disk", e))?;
         // Not by its name: another process may have made the same by now, or removed it.
         open_kept(file, &folder.join(&name), body)
@@ -155,6 +149,9 @@ impl Draft {
     pub fn cut(&mut self, size: u64) -> Result<()> {
         self.put()?;
         self.file.set_len(size).map_err(|e| self.failed("shorten", e))?;
+        if let Some(entry) = &mut self.entry {
+            entry.space.shrink(self.put.saturating_sub(size));
+        }
         self.put = size;
         Ok(())
     }
@@ -168,18 +165,20 @@ impl Draft {
     }
 
     fn put_at_end(&mut self, bytes: &[u8]) -> Result<()> {
-        let after = self.put + bytes.len() as u64;
-        if let Some(entry) = &mut self.entry
-            && let Err(refusal) = entry.space.take(after)
-        {
-            let told = Error::config("there is no space for it in the cache");
-            entry.refusal = Some(refusal);
-            return Err(told);
+        if bytes.is_empty() {
+            return Ok(());
         }
-        let space = self.entry.as_mut().map(|entry| &mut entry.space);
-        let written = with_space(space, || self.file.write_all_at(bytes, self.put));
+        let size = bytes.len() as u64;
+        let write = || self.file.write_all_at(bytes, self.put);
+        let written = match &mut self.entry {
+            None => write(),
+            Some(entry) => entry.space.grow(size, write).map_err(|refusal| {
+                entry.refusal = Some(refusal);
+                Error::config("there is no space for it in the cache")
+            })?,
+        };
         written.map_err(|e| self.failed("write", e))?;
-        self.put = after;
+        self.put += size;
         Ok(())
     }
 

@@ -129,7 +129,7 @@ pub(super) fn remove_if_free(path: &Path, used: Option<SystemTime>) -> io::Resul
         Err(e) => return Err(e),
     };
     let meta = file.metadata()?;
-    if !is_free(&file, &meta) {
+    if !is_free(&file, meta.modified().ok()) {
         return Ok(false);
     }
     // By now another one may have taken its place, or it was used and closed.
@@ -146,17 +146,18 @@ pub(super) fn remove_if_free(path: &Path, used: Option<SystemTime>) -> io::Resul
 /// Whether a file is open anywhere.
 pub(super) fn is_open(path: &Path) -> io::Result<bool> {
     let file = open_to_lock(path)?;
-    Ok(!is_free(&file, &file.metadata()?))
+    Ok(!is_free(&file, file.metadata()?.modified().ok()))
 }
 
-// Holds the lock afterwards, until the file is closed.
-fn is_free(file: &File, meta: &fs::Metadata) -> bool {
+/// Whether a file, used last then, is open nowhere. Holds the lock afterwards, until the file is closed.
+pub(super) fn is_free(file: &File, used: Option<SystemTime>) -> bool {
     const LATELY: Duration = Duration::from_secs(24 * 3600);
     match file.try_lock() {
         Ok(()) => true,
         Err(TryLockError::WouldBlock) => false,
+        // Without locks, what was used lately counts as open.
         Err(TryLockError::Error(_)) => {
-            meta.modified().ok().and_then(|used| used.elapsed().ok()).is_some_and(|since| since > LATELY)
+            used.and_then(|used| used.elapsed().ok()).is_some_and(|since| since > LATELY)
         }
     }
 }

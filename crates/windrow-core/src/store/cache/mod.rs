@@ -1,6 +1,7 @@
 //! Files made once from an object and kept in the cache: found by the version they were made from, visible by one rename,
 //! bounded in size.
 
+pub mod copies;
 mod draft;
 mod entry;
 mod key;
@@ -31,10 +32,11 @@ pub(super) const BUFFER: usize = 64 << 10;
 /// What a user can do about a cache that is full or in the wrong place.
 const HINT: &str = "set WINDROW_CACHE to a folder with more space";
 
-/// The folder that holds what was made once: what compressed files expand to, series that were converted, tables, statistics.
+/// The folder that holds what was made once (what compressed files expand to, series that were converted, tables, statistics) and
+/// copies of what was fetched from other machines.
 ///
-/// Entries are found by the version of the file they were made from, not by its path. All together stay below a limit: what
-/// was used least recently goes first, and nothing that is open in any process.
+/// Entries are found by the version of the file they were made from, not by its path. All together, copies too, stay below a
+/// limit: what was used least recently goes first, and nothing that is open in any process.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
@@ -48,7 +50,18 @@ impl Cache {
     /// # Errors
     /// `Config` when no folder is known, or the limit is not a size.
     pub fn of_environment() -> Result<Cache> {
-        Ok(Cache { folder: cache_folder()?, limit: Limit::of_environment()? })
+        Cache::new(None, None)
+    }
+
+    /// One in this folder, of at most so many bytes; what is not given, or is 0 bytes, is as the environment has it.
+    ///
+    /// # Errors
+    /// As [`Cache::of_environment`].
+    pub fn new(folder: Option<PathBuf>, limit: Option<u64>) -> Result<Cache> {
+        let folder = folder.map_or_else(cache_folder, Ok)?;
+        // From wherever the program may be by then.
+        let folder = std::path::absolute(&folder).unwrap_or(folder);
+        Ok(Cache { folder, limit: Limit::of(limit)? })
     }
 
     /// One in this folder, with the usual limit.
@@ -60,7 +73,7 @@ impl Cache {
     /// Of at most so many bytes.
     #[cfg(test)]
     pub(super) fn limited_to(self, bytes: u64) -> Cache {
-        Cache { limit: Limit::Bytes(bytes), ..self }
+        Cache { limit: Limit::Set(bytes), ..self }
     }
 
     /// Where it is.
@@ -133,7 +146,7 @@ pub fn cached(
     what: &str,
     make: impl FnOnce(&mut Draft) -> Result<()>,
 ) -> Result<Arc<dyn Object>> {
-    Cache::of_environment()?.made(object, kind, what, make)
+    Cache::new(None, object.cache_limit())?.made(object, kind, what, make)
 }
 
 /// The file that was made from `object`, or that `make` writes now: for other crates, and whatever takes long to make.
@@ -188,7 +201,7 @@ fn is_refused(error: &Error) -> bool {
 }
 
 /// Whether a disk, or what a user may take of it, is full.
-fn is_full(error: &io::Error) -> bool {
+pub fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 

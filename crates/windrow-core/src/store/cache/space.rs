@@ -1,222 +1,269 @@
-//! The bound: what a new entry takes is made free first, of what was used least recently.
+//! The bound: what is added is made free first, of what was used least recently, be it a file made once or a copy.
 
-use std::collections::VecDeque;
-use std::fs;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::entry::remove_if_free;
-use super::limit::{Limit, VARIABLE};
-use super::listing::{Found, files_in};
+use super::limit::half_of_free;
+use super::listing::{Found, What, all_in};
 use super::{Cache, is_full};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::per_process::PerProcess;
 
-/// The listing that was used last, in this process: thousands of entries that are made one after the other do not list all
-/// others each time. Taken out while it is used, so that the lock is never held for long.
-static LAST: Mutex<Option<Listing>> = Mutex::new(None);
+/// What this process knows of each cache: thousands of entries that are made one after the other do not list all others each
+/// time.
+static KNOWN: PerProcess<Mutex<BTreeMap<PathBuf, Known>>> = PerProcess::new(Mutex::default);
 
-/// What lay in a cache a moment ago, without the one file that is being written here.
-struct Listing {
+#[derive(Default)]
+struct Known {
     folder: PathBuf,
-    /// The least recently used first.
-    entries: VecDeque<Found>,
-    /// Bytes of all of them, and of what others are writing.
+    /// What may be open nowhere, the least recently used first.
+    oldest: VecDeque<Found>,
+    /// How many there were.
+    count: usize,
+    /// Bytes of all that is there.
     total: u64,
-    at: Instant,
+    /// Bytes that this process may write, and did not yet.
+    pending: u64,
+    /// Half of what was free and what was there.
+    half: u64,
+    looked: Option<Instant>,
     took: Duration,
-    /// When names in the folder last changed, where nobody else changed one since.
-    changed: Option<SystemTime>,
+    /// Something that was open may be free by now.
+    is_stale: bool,
+    removed: Vec<Found>,
 }
 
-impl Listing {
-    fn of(folder: &Path, own: &str) -> io::Result<Listing> {
-        let (at, changed) = (Instant::now(), time_of(folder));
-        let mut found = files_in(folder)?;
-        let mut total = 0;
-        found.retain(|file| {
-            if file.is_unfinished && file.name != own {
-                // What a killed process left: whoever writes holds the lock.
-                let is_gone = remove_if_free(&folder.join(&file.name), None).unwrap_or(false);
-                total += if is_gone { 0 } else { file.size };
-            }
-            !file.is_unfinished
+impl Known {
+    fn look(&mut self) {
+        let began = Instant::now();
+        // What cannot be listed takes nothing, as far as anybody knows; a disk that is full says so.
+        let mut found = all_in(&self.folder).unwrap_or_default();
+        // What a killed process left: whoever writes holds the lock.
+        found.retain(|found| {
+            found.what != What::Unfinished || !found.remove(&self.folder, None).unwrap_or(false)
         });
+        self.total = found.iter().map(|found| found.bytes).sum();
+        self.half = half_of_free(&self.folder, self.total);
+        found.retain(|found| found.what != What::Unfinished);
         found.sort_by(|a, b| (a.used, &a.name).cmp(&(b.used, &b.name)));
-        total += found.iter().map(|file| file.size).sum::<u64>();
-        let folder = folder.to_path_buf();
-        Ok(Listing { folder, entries: found.into(), total, at, took: at.elapsed(), changed })
+        (self.count, self.oldest) = (found.len(), found.into());
+        (self.looked, self.took, self.is_stale) = (Some(began), began.elapsed(), false);
     }
 
-    /// Whether it can be used for a file of `size` bytes: nothing changed, or little can have changed since and most of the
-    /// limit is left anyway. Listing takes no more than a twentieth of the time then.
-    fn serves(&self, size: u64, limit: u64) -> bool {
-        let lately = self.at.elapsed() < (20 * self.took).max(Duration::from_secs(1));
-        self.is_current() || (lately && self.total.saturating_add(size) <= limit / 2)
+    fn age(&self) -> Duration {
+        self.looked.map_or(Duration::MAX, |looked| looked.elapsed())
     }
 
-    fn is_current(&self) -> bool {
-        /// Within a step of its clock a folder may change twice and have one time.
-        const STEP: Duration = Duration::from_millis(20);
-        self.changed.is_some_and(|changed| {
-            time_of(&self.folder) == Some(changed) && changed.elapsed().is_ok_and(|since| since > STEP)
+    /// Looks at what other processes did, now where that matters, else now and then. To list more than a few takes no more than
+    /// a twentieth of the time.
+    fn refresh(&mut self, does_matter: bool) {
+        const FEW: usize = 64;
+        let least = if self.count <= FEW { Duration::ZERO } else { 20 * self.took };
+        let least = if does_matter { least } else { least.max(Duration::from_secs(1)) };
+        if self.age() > least {
+            self.look();
+        }
+    }
+
+    fn all(&self) -> u64 {
+        self.total.saturating_add(self.pending)
+    }
+
+    /// Grants up to `wanted` bytes of those below `limit`, in multiples of `unit`.
+    fn take(&mut self, wanted: u64, unit: u64, limit: u64) -> u64 {
+        let left = |known: &Known| limit.saturating_sub(known.all());
+        // Others may have made space by now. Where all is open, that is found out more rarely.
+        if wanted > left(self) && !self.oldest.is_empty() {
+            self.refresh(true);
+        }
+        while wanted > left(self) && self.remove_oldest() {}
+        let granted = wanted.min(left(self) / unit * unit);
+        self.pending += granted;
+        granted
+    }
+
+    /// Removes what was used least recently and is not open; `false` where there is nothing.
+    fn remove_oldest(&mut self) -> bool {
+        /// Other processes end without a word.
+        const SOON: Duration = Duration::from_secs(60);
+        loop {
+            while let Some(oldest) = self.oldest.pop_front() {
+                // What cannot be removed stays.
+                if oldest.remove(&self.folder, Some(oldest.used)).unwrap_or(false) {
+                    self.total = self.total.saturating_sub(oldest.bytes);
+                    self.removed.push(oldest);
+                    return true;
+                }
+            }
+            if !self.is_stale && self.age() < SOON.max(20 * self.took) {
+                return false;
+            }
+            self.look();
+        }
+    }
+}
+
+/// For whoever fills copies, and for entries that are made.
+impl Cache {
+    fn with<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
+        let mut all = KNOWN.get().lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all.entry(self.folder.clone()).or_default();
+        if known.looked.is_none() {
+            known.folder.clone_from(&self.folder);
+            known.look();
+        }
+        let done = work(known);
+        let removed = std::mem::take(&mut known.removed);
+        drop(all);
+        // Whoever takes the log may wait for a thread that waits for the lock.
+        for Found { name, bytes, .. } in removed {
+            log::info!("removed {name} ({bytes} bytes) from the cache {}", self.folder.display());
+        }
+        done
+    }
+
+    /// How many bytes it may take now, where it holds so many.
+    pub fn limit(&self, held: u64) -> u64 {
+        self.limit.bytes(half_of_free(&self.folder, held))
+    }
+
+    /// Bytes of the limit that granules of copies may take. The rest is for what copies take besides, and for what processes
+    /// that take the last bytes at once do not know of each other.
+    pub fn room(&self) -> u64 {
+        self.with(|known| room_of(self.limit.bytes(known.half)))
+    }
+
+    /// Takes up to `wanted` bytes for copies, in multiples of `unit`; how many. What was used least recently goes where it is in
+    /// the way.
+    pub fn take(&self, wanted: u64, unit: u64) -> u64 {
+        self.with(|known| {
+            known.refresh(false);
+            known.take(wanted, unit, room_of(self.limit.bytes(known.half)))
         })
     }
 
-    /// Does what changes names in the folder.
-    fn change<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        let was_current = self.is_current();
-        let done = work();
-        self.changed = if was_current { time_of(&self.folder) } else { None };
-        done
+    /// Of what was taken, so many bytes are on the disk now, and all others are given back.
+    pub fn wrote(&self, taken: u64, written: u64) {
+        self.with(|known| {
+            known.pending = known.pending.saturating_sub(taken);
+            known.total = known.total.saturating_add(written);
+        });
+    }
+
+    /// Removes what was used least recently and is not open, where there is something: a disk is full.
+    pub fn make_space(&self) -> bool {
+        self.with(Known::remove_oldest)
+    }
+
+    /// Looks, after something was added, at what others added meanwhile, and removes what is too much.
+    pub fn settle(&self) {
+        self.with(|known| {
+            known.refresh(known.all() > self.limit.bytes(known.half) / 2);
+            while known.all() > self.limit.bytes(known.half) && known.remove_oldest() {}
+        });
+    }
+
+    /// Something was closed that may go when others need space.
+    pub fn closed(&self) {
+        self.with(|known| known.is_stale = true);
     }
 }
 
-fn time_of(folder: &Path) -> Option<SystemTime> {
-    fs::metadata(folder).ok()?.modified().ok()
+fn room_of(limit: u64) -> u64 {
+    limit - limit / 256
 }
 
-/// What may be taken of a cache by one file that is being written.
+/// What one file that is being written takes of a cache. When it is dropped, the file is gone.
 pub(super) struct Space {
-    listing: Listing,
-    limit: Limit,
+    cache: Cache,
     bytes: u64,
-    /// The name of the file.
-    own: String,
-    /// The listing is of this very file's time, not of one before.
-    is_own_listing: bool,
 }
 
 impl Space {
-    /// That of a new file, with what `create` gives, which names it.
-    pub(super) fn of<T>(
-        cache: &Cache,
-        create: impl FnOnce() -> io::Result<(T, String)>,
-    ) -> io::Result<(T, Space)> {
-        let last = LAST.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let last = last.filter(|listing| listing.folder == cache.folder);
-        let last = last.filter(|listing| listing.serves(0, cache.limit.bytes(&cache.folder, listing.total)));
-        let is_own_listing = last.is_none();
-        let mut listing = match last {
-            Some(listing) => listing,
-            None => Listing::of(&cache.folder, "")?,
-        };
-        let (created, own) = listing.change(create)?;
-        let bytes = cache.limit.bytes(&cache.folder, listing.total);
-        Ok((created, Space { listing, limit: cache.limit, bytes, own, is_own_listing }))
+    pub(super) fn of(cache: &Cache) -> Space {
+        Space { cache: cache.clone(), bytes: 0 }
     }
 
-    /// Makes free what is needed for the file to have `size` bytes.
+    /// Does `write`, which adds so many bytes to the file: what they need is made free first, and as long as the disk is full,
+    /// what there is.
     ///
     /// # Errors
-    /// `Config` when it is larger than the limit, or than what those that are open leave of it; `Io`.
-    pub(super) fn take(&mut self, size: u64) -> Result<()> {
-        while size > self.bytes.saturating_sub(self.listing.total) {
-            if size > self.bytes {
-                return Err(self.refusal(format!(
-                    "its entry in the cache takes at least {size} bytes, more than the limit of {} bytes",
-                    self.bytes
-                )));
+    /// `Config` when the file would be larger than the limit, or than what is open leaves of it; inside, what `write` says.
+    pub(super) fn grow(
+        &mut self,
+        more: u64,
+        mut write: impl FnMut() -> io::Result<()>,
+    ) -> Result<io::Result<()>> {
+        let size = self.bytes + more;
+        let needs = format!("its entry in the cache takes at least {size} bytes");
+        let refused = self.cache.with(|known| {
+            known.refresh(false);
+            // Entries are closed without a word.
+            known.is_stale = true;
+            let limit = self.cache.limit.bytes(known.half);
+            if size > limit {
+                return Some(format!("{needs}, more than the limit of {limit} bytes"));
             }
-            if !self.evict()? {
-                let (bytes, total) = (self.bytes, self.listing.total);
-                return Err(self.refusal(format!(
-                    "its entry in the cache takes at least {size} bytes, and {total} bytes of the limit of {bytes} are open"
-                )));
-            }
+            let others = |known: &Known| known.all().saturating_sub(self.bytes);
+            (known.take(more, more, limit) < more)
+                .then(|| format!("{needs}, and {} bytes of the limit of {limit} are open", others(known)))
+        });
+        if let Some(refused) = refused {
+            return Err(self.cache.limit.refusal(refused));
         }
-        Ok(())
-    }
-
-    fn refusal(&self, message: String) -> Error {
-        Error::config(message).field(VARIABLE).hint(self.limit.hint())
-    }
-
-    /// Removes the entry that was used least recently and is not open; `false` where there is none.
-    pub(super) fn evict(&mut self) -> Result<bool> {
-        let folder = self.listing.folder.clone();
-        let failed = |e| Error::io("make space in the cache folder", &folder, e);
-        loop {
-            while let Some(oldest) = self.listing.entries.pop_front() {
-                let path = folder.join(&oldest.name);
-                if self.listing.change(|| remove_if_free(&path, Some(oldest.used))).map_err(failed)? {
-                    log::info!(
-                        "removed {} ({} bytes) from the cache {}",
-                        oldest.name,
-                        oldest.size,
-                        folder.display()
-                    );
-                    self.listing.total = self.listing.total.saturating_sub(oldest.size);
-                    return Ok(true);
-                }
+        let written = loop {
+            match write() {
+                Err(e) if is_full(&e) && self.cache.make_space() => {}
+                done => break done,
             }
-            if self.is_own_listing {
-                return Ok(false);
-            }
-            self.list_again().map_err(failed)?;
-        }
+        };
+        let written_bytes = if written.is_ok() { more } else { 0 };
+        self.cache.wrote(more, written_bytes);
+        self.bytes += written_bytes;
+        Ok(written)
     }
 
-    /// Looks again, where that matters, before the file of `size` bytes is there: what was added meanwhile counts.
-    pub(super) fn refresh(&mut self, size: u64) -> io::Result<()> {
-        if self.listing.serves(size, self.bytes) { Ok(()) } else { self.list_again() }
-    }
-
-    fn list_again(&mut self) -> io::Result<()> {
-        self.listing = Listing::of(&self.listing.folder, &self.own)?;
-        self.is_own_listing = true;
-        let written = fs::metadata(self.listing.folder.join(&self.own)).map_or(0, |meta| meta.len());
-        self.bytes = self.limit.bytes(&self.listing.folder, self.listing.total.saturating_add(written));
-        Ok(())
+    /// The file lost so many bytes.
+    pub(super) fn shrink(&mut self, bytes: u64) {
+        self.cache.with(|known| known.total = known.total.saturating_sub(bytes));
+        self.bytes = self.bytes.saturating_sub(bytes);
     }
 
     /// Makes the file the entry `name` by what `put` does.
     ///
     /// # Errors
     /// What `put` says.
-    pub(super) fn put(
-        mut self,
-        name: &str,
-        size: u64,
-        put: impl FnOnce() -> io::Result<()>,
-    ) -> io::Result<()> {
-        self.listing.change(put)?;
-        let replaced = self.listing.entries.iter().position(|entry| entry.name == name);
-        if let Some(replaced) = replaced.and_then(|i| self.listing.entries.remove(i)) {
-            self.listing.total = self.listing.total.saturating_sub(replaced.size);
-        }
-        self.listing.total += size;
-        let found = Found { name: name.to_string(), size, used: SystemTime::now(), is_unfinished: false };
-        self.listing.entries.push_back(found);
-        *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.listing);
+    pub(super) fn keep(mut self, name: &str, put: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        let bytes = self.bytes;
+        self.cache.with(|known| {
+            put()?;
+            let replaced = known.oldest.iter().position(|found| found.name == name);
+            if let Some(replaced) = replaced.and_then(|i| known.oldest.remove(i)) {
+                known.total = known.total.saturating_sub(replaced.bytes);
+            }
+            let name = name.to_string();
+            known.oldest.push_back(Found { name, bytes, used: SystemTime::now(), what: What::Entry });
+            Ok::<(), io::Error>(())
+        })?;
+        self.bytes = 0;
+        self.cache.settle();
         Ok(())
+    }
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.shrink(self.bytes);
+        }
     }
 }
 
 /// As after a while.
 #[cfg(test)]
-pub(super) fn forget_listing() {
-    *LAST.lock().unwrap_or_else(PoisonError::into_inner) = None;
-}
-
-/// Does `write`; where the disk is full, as often as there is something to remove.
-///
-/// # Errors
-/// What `write` says in the end.
-pub(super) fn with_space(
-    space: Option<&mut Space>,
-    mut write: impl FnMut() -> io::Result<()>,
-) -> io::Result<()> {
-    let Some(space) = space else { return write() };
-    loop {
-        match write() {
-            Err(e) if is_full(&e) => {
-                if !space.evict().unwrap_or(false) {
-                    return Err(e);
-                }
-            }
-            done => return done,
-        }
-    }
+pub(super) fn forget_listing(cache: &Cache) {
+    KNOWN.get().lock().unwrap_or_else(PoisonError::into_inner).remove(&cache.folder);
 }

@@ -126,6 +126,24 @@ impl Desk {
         self.made_in(cache, name).unwrap().1
     }
 
+    /// A copy of something far, used so many hours ago, as another process would make it; its bytes.
+    fn copy(&self, number: u32, hours: u64) -> PathBuf {
+        let folder = self.path(&format!("cache/remote/{number:032x}"));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("data"), [1; SIZE]).unwrap();
+        fs::write(folder.join("sums"), [1; 16]).unwrap();
+        fs::write(folder.join("about.json"), format!(r#"{{"url": "s3://bucket/{number}"}}"#)).unwrap();
+        used(&folder.join("about.json"), hours);
+        folder.join("data")
+    }
+
+    /// The file of an entry.
+    fn entry_of(&self, cache: &Cache, name: &str) -> PathBuf {
+        let entries = cache.entries().unwrap();
+        let entry = entries.iter().find(|entry| entry.source.ends_with(name)).unwrap();
+        self.path("cache").join(&entry.name)
+    }
+
     fn kept(&self) -> usize {
         fs::read_dir(self.path("cache")).map_or(0, Iterator::count)
     }
@@ -157,6 +175,116 @@ fn what_was_used_least_recently_goes_first_and_what_is_open_stays() {
     assert_eq!(entries.iter().map(of).collect::<Vec<_>>(), ["a", "b", "e"]);
     drop(a);
     assert!(cache.entries().unwrap().iter().all(|entry| !entry.is_open));
+}
+
+/// Sets when something was used last, so many hours ago.
+fn used(path: &Path, hours: u64) {
+    let time = std::time::SystemTime::now() - std::time::Duration::from_secs(3600 * hours);
+    File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+}
+
+/// The sources of all that is there, sorted, within the limit.
+fn sources(cache: &Cache, limit: u64) -> Vec<String> {
+    let entries = cache.entries().unwrap();
+    assert!(entries.iter().map(|entry| entry.bytes).sum::<u64>() <= limit, "{entries:?}");
+    let name = |entry: &Entry| entry.source.rsplit('/').next().unwrap().to_string();
+    let mut names: Vec<_> = entries.iter().map(name).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn entries_and_copies_have_one_limit_and_what_was_used_least_recently_goes_first() {
+    let desk = Desk::new();
+    let cache = desk.cache().limited_to(3 * ROOM);
+    ["a", "b", "c", "d", "e"].iter().for_each(|name| desk.write(name, name.as_bytes()));
+    desk.copy(1, 2);
+    assert!(desk.made(&cache, "a") && desk.made(&cache, "b"));
+    assert_eq!(sources(&cache, 3 * ROOM), ["1", "a", "b"]);
+    // The copy is oldest.
+    assert!(desk.made(&cache, "c"));
+    assert_eq!(sources(&cache, 3 * ROOM), ["a", "b", "c"]);
+    // Entries are older than a copy of another process.
+    ["a", "b", "c"].iter().zip(3..).for_each(|(name, hours)| used(&desk.entry_of(&cache, name), hours));
+    let copy = desk.copy(2, 2);
+    super::space::forget_listing(&cache);
+    assert!(desk.made(&cache, "d"));
+    assert_eq!(sources(&cache, 3 * ROOM), ["2", "a", "d"]);
+    // The oldest of all is open in a process.
+    used(&copy.with_file_name("about.json"), 5);
+    let open = File::open(&copy).unwrap();
+    open.lock_shared().unwrap();
+    super::space::forget_listing(&cache);
+    assert!(desk.made(&cache, "e"));
+    assert_eq!(sources(&cache, 3 * ROOM), ["2", "d", "e"]);
+    let listed = cache.entries().unwrap();
+    let fetched = listed.iter().find(|entry| entry.kind == "fetched").unwrap();
+    assert!(fetched.is_open && fetched.name.starts_with("remote/0") && fetched.source == "s3://bucket/2");
+    assert_eq!(cache.clear().unwrap().left, std::slice::from_ref(fetched));
+    drop(open);
+    assert_eq!(cache.clear().unwrap().removed, 1);
+    assert!(!copy.parent().unwrap().exists());
+}
+
+#[test]
+fn what_is_granted_for_copies_makes_entries_go_and_is_below_the_limit_with_them() {
+    let desk = Desk::new();
+    let cache = desk.cache().limited_to(10 * ROOM);
+    let names: Vec<String> = (0..8).map(|i| i.to_string()).collect();
+    for name in &names {
+        desk.write(name, name.as_bytes());
+        assert!(desk.made(&cache, name));
+    }
+    let held = || cache.entries().unwrap().iter().map(|entry| entry.bytes).sum::<u64>();
+    assert_eq!(cache.take(ROOM, ROOM), ROOM);
+    assert_eq!(desk.kept(), 8);
+    // Given back; what is taken and not there counts.
+    cache.wrote(ROOM, 0);
+    for round in 1..=5 {
+        assert_eq!(cache.take(ROOM, ROOM), ROOM);
+        assert!(held() + round * ROOM <= 10 * ROOM, "{round}");
+    }
+    assert!(["6", "7"].map(|name| desk.made(&cache, name)) == [false; 2] && desk.kept() < 8);
+    cache.closed();
+    // No more than there is, in whole units.
+    let all = cache.take(u64::MAX, 1000);
+    assert!(all.is_multiple_of(1000) && all <= 5 * ROOM && desk.kept() == 0, "{all}");
+    cache.wrote(5 * ROOM + all, 0);
+    assert!(desk.made(&cache, "0"));
+}
+
+#[test]
+fn what_lies_in_the_place_of_copies_and_is_none_is_never_touched() {
+    let desk = Desk::new();
+    let cache = desk.cache().limited_to(ROOM);
+    desk.write("a", b"a");
+    let inside = desk.copy(1, 2);
+    let outside = desk.path("outside");
+    fs::rename(desk.path("cache/remote"), &outside).unwrap();
+    let kept = || {
+        assert!(desk.made(&cache, "a"));
+        let sources = sources(&cache, ROOM);
+        cache.clear().unwrap();
+        sources
+    };
+    // A link, a file, and folders of other names.
+    std::os::unix::fs::symlink(&outside, desk.path("cache/remote")).unwrap();
+    assert_eq!(kept(), ["a"]);
+    fs::remove_file(desk.path("cache/remote")).unwrap();
+    desk.write("cache/remote", b"notes");
+    assert_eq!(kept(), ["a"]);
+    fs::remove_file(desk.path("cache/remote")).unwrap();
+    fs::create_dir_all(desk.path("cache/remote/notes")).unwrap();
+    desk.write("cache/remote/notes/data", &[0; 3 * ROOM as usize]);
+    std::os::unix::fs::symlink(
+        outside.join(inside.parent().unwrap().file_name().unwrap()),
+        desk.path(&format!("cache/remote/{:032x}", 7)),
+    )
+    .unwrap();
+    assert_eq!(kept(), ["a"]);
+    assert!(desk.path("cache/remote/notes/data").exists());
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
+    assert_eq!(fs::read(outside.join(format!("{:032x}/data", 1))).unwrap().len(), SIZE);
 }
 
 #[test]
@@ -309,7 +437,7 @@ fn files_that_killed_processes_left_are_removed_and_those_of_others_are_not() {
     fs::write(&left, [0; ROOM as usize]).unwrap();
     let writing = File::open(&left).unwrap();
     writing.lock_shared().unwrap();
-    super::space::forget_listing();
+    super::space::forget_listing(&cache);
     assert!(desk.made(&cache, "b"));
     assert!(left.exists() && desk.made(&cache, "a"));
     assert!(cache.entries().unwrap().iter().any(|entry| entry.kind == "unfinished" && entry.is_open));

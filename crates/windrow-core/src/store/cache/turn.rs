@@ -46,7 +46,8 @@ impl Turn {
             }
             waited = true;
             let drafts = files_in(folder).unwrap_or_default();
-            let now = drafts.iter().filter(|file| file.name.starts_with(&prefix)).map(|file| file.size).sum();
+            let now =
+                drafts.iter().filter(|file| file.name.starts_with(&prefix)).map(|file| file.bytes).sum();
             if now != size {
                 (size, grew) = (now, Instant::now());
             }

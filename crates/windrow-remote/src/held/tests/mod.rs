@@ -1,5 +1,6 @@
 //! What is kept is what was put, wherever it is, whatever others do to the files.
 
+mod both;
 mod changed;
 mod damaged;
 mod processes;
@@ -109,7 +110,8 @@ fn exercise(held: &Held, content: &[u8], seed: u64, rounds: u32) {
 fn what_is_put_is_found_on_disk_in_memory_and_in_both() {
     const SIZE: u64 = 40 * GRANULE + 777;
     let content = content(SIZE);
-    for disk in [None, Some(u64::MAX), Some(0), Some(20 * GRANULE), Some(GRANULE), Some(5)] {
+    for disk in [None, Some(u64::MAX), Some(0), Some(20 * GRANULE), Some(2 * GRANULE), Some(GRANULE), Some(5)]
+    {
         let cache = tempfile::tempdir().unwrap();
         let held = Held::new(identity("x", SIZE), &limits(cache.path(), disk));
         exercise(&held, &content, 1, 400);

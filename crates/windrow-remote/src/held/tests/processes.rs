@@ -34,12 +34,16 @@ fn start(cache: &Path, more: &[(&str, &str)]) -> Child {
 }
 
 fn start_by(mut command: Command, cache: &Path, more: &[(&str, &str)]) -> Child {
-    let _alone = FORKS.write().unwrap_or_else(PoisonError::into_inner);
     command.args(["--exact", "held::tests::processes::one_of_several_processes"]).env(CACHE, cache);
-    command.envs(more.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+    spawn(command.envs(more.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped()))
 }
 
-fn end(mut process: Child) {
+pub(super) fn spawn(command: &mut Command) -> Child {
+    let _alone = FORKS.write().unwrap_or_else(PoisonError::into_inner);
+    command.spawn().unwrap()
+}
+
+pub(super) fn end(mut process: Child) {
     drop(process.stdin.take());
     let output = process.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
@@ -160,13 +164,14 @@ fn a_child_finds_a_new_value_where_a_lock_was_held() {
 #[test]
 fn each_process_has_its_part_of_the_limit() {
     let cache = tempfile::tempdir().unwrap();
+    // With what the limit keeps from them.
     let share = |processes: u64| {
-        let cache = cache.path().join(processes.to_string());
-        space::Share::of_processes(&cache, Some(10 * GRANULE), processes).take(20 * GRANULE, GRANULE)
+        let cache = Cache::new(Some(cache.path().join(processes.to_string())), Some(11 * GRANULE)).unwrap();
+        space::Share::of_processes(cache, processes).take(20 * GRANULE, GRANULE)
     };
     assert_eq!([1, 2, 3, 20].map(share), [10 * GRANULE, 5 * GRANULE, 3 * GRANULE, 0]);
     // As a launcher says to each.
-    let limit = (40 * GRANULE).to_string();
+    let limit = (41 * GRANULE).to_string();
     end(start(cache.path(), &[("LOCAL_WORLD_SIZE", "4"), (LIMIT, &limit)]));
     let kept = bytes_on_disk(cache.path(), &identity("x", SIZE));
     assert!(kept > 9 * GRANULE && kept <= 10 * GRANULE, "{kept}");

@@ -7,12 +7,15 @@ use super::processes::no_forks;
 use super::*;
 
 const SIZE: u64 = 32 * GRANULE;
+/// What a limit keeps from the bytes of copies: for their sums, and more.
+const BESIDES: u64 = GRANULE - 1;
 
 #[test]
 fn half_is_kept_and_stays() {
     let (cache, content, identity) = (tempfile::tempdir().unwrap(), content(SIZE), identity("x", SIZE));
     let half = SIZE / 2;
-    let held = Held::new(identity.clone(), &Limits { memory: GRANULE, ..limits(cache.path(), Some(half)) });
+    let limits = Limits { memory: GRANULE, ..limits(cache.path(), Some(half + BESIDES)) };
+    let held = Held::new(identity.clone(), &limits);
     for epoch in 0..3 {
         let mut fetched = 0;
         for start in (0..SIZE).step_by(GRANULE as usize) {
@@ -33,7 +36,7 @@ fn half_is_kept_and_stays() {
 #[test]
 fn a_range_that_fits_in_part_is_on_disk_in_part() {
     let (cache, content) = (tempfile::tempdir().unwrap(), content(SIZE));
-    let held = Held::new(identity("x", SIZE), &limits(cache.path(), Some(3 * GRANULE + 5)));
+    let held = Held::new(identity("x", SIZE), &limits(cache.path(), Some(3 * GRANULE + BESIDES)));
     assert_eq!(held.missing(1, SIZE - 2), one(0..SIZE));
     let _reading = held.reading(0, SIZE);
     held.put(0, content.clone());
