@@ -122,7 +122,7 @@ torture: module
 	$(BIN)/python reliability/torture.py --budget $(BUDGET)
 
 # Side by side with other loaders, in one run; the numbers go to benches/runs/.
-bench: MATURIN_FLAGS := --release
+bench: MATURIN_FLAGS := --profile dist
 bench: py
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet -r benches/requirements.txt
 	cargo build --release --quiet -p windrow-bench
@@ -153,6 +153,11 @@ dist: py licences $(VENV)/dist/.installed
 	$(VENV)/dist/bin/python packaging/check.py target/dist/*.whl
 	$(VENV)/dist/bin/python -m twine check --strict target/dist/*
 	cargo publish --workspace --dry-run --no-verify --quiet --allow-dirty
+	# As if the crates that those of frameworks/ depend on were published.
+	cp frameworks/Cargo.lock target/frameworks.lock
+	cargo publish --manifest-path frameworks/Cargo.toml --workspace --dry-run --no-verify --quiet --allow-dirty --target-dir target/frameworks \
+		--config 'patch.crates-io.windrow.path="$(abspath crates/windrow)"' --config 'patch.crates-io.windrow-core.path="$(abspath crates/windrow-core)"'; \
+		code=$$?; mv target/frameworks.lock frameworks/Cargo.lock; exit $$code
 
 $(VENV)/dist/.installed: python/requirements-dist.txt
 	rm -rf $(VENV)/dist

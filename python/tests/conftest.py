@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,10 @@ import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+# Several processes run tests at the same time. With a thread of OpenMP for each core in each of them, most of the time of all
+# is spent spinning, in wait for one that does not run. Read when numpy and torch are imported, here and by the programs run.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest

@@ -97,16 +97,42 @@ pub fn tokenize_with(
 
 /// Tokenises texts that are handed over one by one, where the output may be a URL; see [`windrow_prepare::tokenize_texts()`].
 ///
+/// With the feature `text`, `TextEncoder` is an encoder of tokenizers; here is one of bytes.
+///
 /// ```
 /// # use windrow::format::Options;
-/// # use windrow::prepare::{TokenizeOptions, tokenize_texts};
-/// # use windrow::{TextEncoder, text::Tokenizer};
+/// # use windrow::prepare::{Encode, Encoded, LinePlace, Takes, TokenizeOptions, tokenize_texts};
+/// struct Bytes;
+///
+/// impl Encode for Bytes {
+///     fn encode(&self, line: &[u8], _: &LinePlace<'_>, out: &mut Encoded) -> windrow::Result<()> {
+///         line.iter().for_each(|byte| out.ids.push(i64::from(*byte)));
+///         Ok(())
+///     }
+///
+///     fn encode_text(&self, text: &str, out: &mut Encoded) -> windrow::Result<()> {
+///         text.bytes().for_each(|byte| out.ids.push(i64::from(byte)));
+///         Ok(())
+///     }
+///
+///     fn takes(&self) -> Option<Takes<'_>> {
+///         Some(Takes::Text("text"))
+///     }
+///
+///     fn describe(&self) -> String {
+///         "bytes".to_string()
+///     }
+///
+///     fn vocab_size(&self) -> Option<u64> {
+///         Some(256)
+///     }
+/// }
+///
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let out = dir.path().join("tokens");
 /// let mut texts = ["one", "two"].into_iter().map(|text| Ok(text.to_string()));
-/// let encoder = TextEncoder::new(Tokenizer::load("bytes")?, "text", "none")?;
 /// let options = TokenizeOptions::new(windrow::writer("tokens", &Default::default())?);
-/// let report = tokenize_texts(&mut texts, &out, &encoder, &options, &Options::default(), &())?;
+/// let report = tokenize_texts(&mut texts, &out, &Bytes, &options, &Options::default(), &())?;
 /// assert_eq!((report.documents, report.tokens), (2, 6));
 /// # Ok::<(), windrow::Error>(())
 /// ```
