@@ -17,7 +17,7 @@ from pathlib import Path
 
 TESTDATA = Path(__file__).resolve().parents[1] / "testdata"
 OLDEST = (3, 10)
-MOST_BYTES = 25_000_000
+MOST_BYTES = 23_000_000
 VERSION = "import sys, sysconfig; print(*sys.version_info[:2], bool(sysconfig.get_config_var('Py_GIL_DISABLED')))"
 
 
