@@ -153,7 +153,7 @@ TWO = """
     import windrow as wr
     from accelerate import Accelerator
     from accelerate.utils import DataLoaderConfiguration
-    from torch.utils.data import DataLoader
+    from torch.utils.data import DataLoader, IterableDataset
 
     path, out, dispatch, split = sys.argv[1], sys.argv[2], sys.argv[3] == "dispatch", sys.argv[4] == "split"
     rows = wr.open(path, dtype="uint16").pack(8)
@@ -186,6 +186,36 @@ TWO = """
     see(batches)
     see(batches, 1)
 
+    # A Loader that finds its rank reads its part, of which Accelerate would take a part again.
+    class Within(IterableDataset):
+        def __init__(self, **options):
+            self.options = options
+
+        def __iter__(self):
+            for batch in wr.Loader(rows, 1, shuffle=False, epochs=1, framework="torch", **self.options):
+                yield {name: values[0] for name, values in batch.items()}
+
+    def prepared(data, batch_size):
+        config = DataLoaderConfiguration(dispatch_batches=dispatch, split_batches=split)
+        return Accelerator(cpu=True, dataloader_config=config).prepare(DataLoader(data, batch_size=batch_size))
+
+    within = prepared(Within(rank=0, world_size=1), 8 if split else 4)
+    known = sum(((batch["input_ids"][:, 0] // 8).tolist() for batch in within), [])
+    refused = []
+    try:
+        # Where one process reads for all, the others wait for it.
+        if not dispatch or accelerator.is_main_process:
+            next(iter(prepared(Within(), 8 if split else 4)))
+    except wr.ConfigError as error:
+        refused.append(str(error))
+    try:
+        if not dispatch and not split:
+            next(iter(prepared(wr.torch.Stream(rows, 4, rank=0, world_size=1), None)))
+    except wr.ConfigError as error:
+        refused.append(str(error))
+    # What each process reads for itself, beside a loader that shares out, finds its rank.
+    beside = next(wr.Loader(rows, global_batch_size=8, shuffle=False, framework="torch"))["input_ids"][:, 0] // 8
+
     _, batches = make(use_stateful_dataloader=True)
     said = ""
     try:
@@ -193,7 +223,7 @@ TWO = """
     except wr.ConfigError as error:
         said = str(error)
     with open(f"{out}/{accelerator.process_index}.json", "w") as file:
-        json.dump([seen, said], file)
+        json.dump([seen, said, known, refused, beside.tolist()], file)
     # gloo's threads may still hold tensors, and abort a Python that ends meanwhile.
     os._exit(0)
 """
@@ -221,7 +251,13 @@ def test_two_processes_go_on_after_a_break_and_a_state(rows: wr.View, tmp_path: 
         for process in processes:
             process.kill()
     assert [process.returncode for process in processes] == [0, 0], "\n".join(ends)[-6000:]
-    (first, said), (second, said_too) = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
+    (first, said, *one), (second, said_too, *other) = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
     expected = ids(islice(wr.Loader(rows, 8, seed=3).stream(), 25))
     assert [a + b for a, b in zip(first, second, strict=True)] == expected
     assert "register_for_checkpointing(stream)" in said and said_too == said, "no process waits for another that has failed"
+    assert sorted(one[0] + other[0]) == list(range(N)) and one[2] + other[2] == list(range(8))
+    for rank, refused in enumerate((one[1], other[1])):
+        if dispatch == "shard" or rank == 0:
+            assert "shares its samples out" in refused[0] and "rank=0, world_size=1" in refused[0]
+        if (dispatch, split) == ("shard", ""):
+            assert "dispatch_batches=True" in refused[1]

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,29 @@ def test_set_epoch_and_hosts_that_count_anew(rows: wr.View) -> None:
 def test_worker_processes_are_refused_not_given_the_same_samples(rows: wr.View, start: str) -> None:
     with pytest.raises(wr.ConfigError, match="num_workers=0"):
         list(DataLoader(wr.torch.Stream(rows), batch_size=8, num_workers=1, multiprocessing_context=start, timeout=120))
+
+
+class Within(IterableDataset[Any]):
+    """Rows of a Loader, one by one: what a generator of `datasets` does."""
+
+    def __init__(self, view: wr.View, **options: Any) -> None:
+        self.view, self.options = view, options
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in wr.Loader(self.view, 1, shuffle=False, epochs=1, framework="torch", **self.options):
+            yield {name: values[0] for name, values in batch.items()}
+
+
+def test_a_loader_within_several_workers_is_refused_unless_it_is_told_its_rank(rows: wr.View) -> None:
+    def read(n: int, **options: Any) -> int:
+        loader = DataLoader(Within(rows, **options), batch_size=8, num_workers=n, multiprocessing_context="fork", timeout=120)
+        return sum(len(batch["input_ids"]) for batch in loader)
+
+    assert read(1) == N
+    assert read(2, rank=0, world_size=1) == 2 * N
+    with pytest.raises(wr.ConfigError, match="2 worker processes") as caught:
+        read(2)
+    assert "num_workers=0" in str(caught.value) and "rank=, world_size=" in str(caught.value)
 
 
 def test_a_loader_has_what_hosts_ask_a_loader_for(rows: wr.View) -> None:

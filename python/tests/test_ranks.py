@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import socket
 import subprocess
 import sys
@@ -32,10 +34,11 @@ TORCH = """
         # A trainer starts the group after the loader is made.
         early = wr.Loader(view, global_batch_size=8)
         dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=4)
+        world = ids(next(early))
         mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
         halves = [dist.new_group([0, 1]), dist.new_group([2, 3])]
         found = {
-            "world": ids(next(early)),
+            "world": world,
             "mesh": ids(next(wr.Loader(view, global_batch_size=8, group=mesh["dp"]))),
             "group": ids(next(wr.Loader(view, global_batch_size=8, group=halves[rank // 2]))),
             "given": ids(next(wr.Loader(view, global_batch_size=8, rank=0, world_size=1))),
@@ -220,10 +223,10 @@ def test_torch_and_the_environment_must_agree(tokens: Path, tmp_path: Path, run_
     assert lines == [
         *["8"] * 3,
         "torch.distributed says rank 0 of 1, the environment says RANK=1, WORLD_SIZE=2",
-        "  hint: pass rank= and world_size=, or group=",
+        "  hint: pass rank=, world_size=, or group=",
         "8",
         "torch.distributed says rank 0 of 1, the environment says WORLD_SIZE=2",
-        "  hint: pass rank= and world_size=, or group=",
+        "  hint: pass rank=, world_size=, or group=",
         "8",
     ]
 
@@ -263,6 +266,153 @@ def test_half_a_pair_of_variables_is_an_error_at_the_first_batch(
         iter(loader)
     monkeypatch.setenv("RANK", "0")
     assert len(next(loader)["input_ids"]) == 4
+
+
+SLURM = """
+    import json, logging, sys
+    import windrow as wr
+
+    logging.basicConfig(level=logging.WARNING)
+    view = wr.open(sys.argv[1], format="tokens", dtype="uint16").pack(16)
+    for _ in range(2):
+        loader = wr.Loader(view, global_batch_size=8)
+        rows = len(next(loader)["input_ids"])
+    print(json.dumps([rows, loader.stats()["rank"]]))
+"""
+JOB = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4", "SLURM_NPROCS": "4", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NNODES": "1"}
+STEP = {**JOB, "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "1"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "rows", "by", "is_warned"),
+    [
+        ({}, 8, "no launcher", False),
+        (JOB, 8, "no launcher", True),
+        (STEP, 2, "SLURM_PROCID, SLURM_STEP_NUM_TASKS", False),
+        # An interactive shell is a step of one task in a job of four.
+        ({**STEP, "SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0"}, 8, "SLURM_PROCID, SLURM_STEP_NUM_TASKS", False),
+        # torchrun in a script of a batch job.
+        ({**JOB, "RANK": "1", "WORLD_SIZE": "2"}, 4, "RANK, WORLD_SIZE", False),
+    ],
+    ids=["no Slurm", "sbatch", "srun", "srun --pty", "torchrun"],
+)
+def test_of_slurms_numbers_those_of_the_step_are_believed(
+    tokens: Path, tmp_path: Path, variables: dict[str, str], rows: int, by: str, is_warned: bool
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(SLURM))
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
+    done = subprocess.run([sys.executable, script, tokens], env={**clean, **variables}, capture_output=True, text=True, check=True)
+    found, rank = json.loads(done.stdout)
+    assert (found, rank["by"]) == (rows, by), rank
+    assert done.stderr.count("srun") == 2 * is_warned, done.stderr
+    assert done.stderr.count("WARNING") == is_warned and ("SLURM_NTASKS is 4" in done.stderr) == is_warned
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "1"},
+        {"PMI_SIZE": "4", "PMI_RANK": "1"},
+        {"MV2_COMM_WORLD_SIZE": "4"},
+        {"TPU_WORKER_HOSTNAMES": "a,b,c,d"},
+        {"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "1", "RANK": "0", "WORLD_SIZE": "1"},
+    ],
+)
+def test_a_launcher_that_started_more_is_an_error(view: wr.View, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(wr.ConfigError, match="4 were started") as caught:
+        next(wr.Loader(view, 8))
+    assert "rank=, world_size=" in caught.value.hint and next(iter(variables)) in str(caught.value)
+    assert len(next(wr.Loader(view, 8, rank=0, world_size=1))["input_ids"]) == 8
+
+
+def test_what_is_believed_is_shown(view: wr.View, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = wr.Loader(view, global_batch_size=8, rank=1, world_size=2)
+    assert given.stats()["rank"] == {"rank": 1, "world_size": 2, "by": "rank, world_size"}
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    told = wr.Loader(view, global_batch_size=8)
+    assert told.stats()["rank"] == {"rank": 1, "world_size": 4, "by": "RANK, WORLD_SIZE"}
+    assert "rank 1 of 4 (RANK, WORLD_SIZE)" in repr(told) and "rank 1 of 2 (rank, world_size)" in repr(given)
+
+
+DIVIDED = """
+    import json, os, sys
+    import torch.distributed as dist
+    import torch.multiprocessing as mp
+    import windrow as wr
+    from torch.distributed.device_mesh import init_device_mesh
+
+    def asked(view, **options):
+        loader = wr.Loader(view, global_batch_size=8, **options)
+        try:
+            return [loader.stats()["rank"]["world_size"], (next(loader)["input_ids"][:, 0] // 16).tolist()]
+        except wr.ConfigError as error:
+            return error.hint
+
+    def as_said(view, hint, **names):
+        return asked(view, **eval(f"dict({hint})", names))
+
+    def work(rank, tokens, store, out):
+        view = wr.open(tokens, format="tokens", dtype="uint16").pack(16)
+        dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=4)
+        found = {"world": asked(view)}
+        # FSDP's: all of it divides the data.
+        mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp_replicate", "dp_shard"))
+        found["data alone"] = asked(view)
+        del mesh
+        mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+        found["mesh"] = asked(view)
+        found["as the hint says"] = as_said(view, found["mesh"], mesh=mesh)
+        found["given"] = asked(view, rank=0, world_size=1)
+        del mesh
+        found["a mesh that is gone"] = asked(view)
+        mesh = init_device_mesh("cpu", (1, 2, 2), mesh_dim_names=("pp", "dp_replicate", "tensor_parallel"))
+        found["other names"] = asked(view)
+        del mesh
+        mesh = init_device_mesh("cpu", (2, 1, 2), mesh_dim_names=("dp_replicate", "dp_shard", "cp"))
+        found["two of data"] = asked(view)
+        found["as that hint says"] = as_said(view, found["two of data"], mesh=mesh)
+        del mesh
+        mesh = init_device_mesh("cpu", (4,), mesh_dim_names=("tp",))
+        found["nothing of data"] = asked(view)
+        del mesh
+        from megatron.core import parallel_state
+
+        parallel_state.initialize_model_parallel()
+        found["megatron, data alone"] = asked(view)
+        parallel_state.destroy_model_parallel()
+        parallel_state.initialize_model_parallel(tensor_model_parallel_size=2)
+        found["megatron"] = asked(view)
+        found["as its hint says"] = as_said(view, found["megatron"], parallel_state=parallel_state)
+        with open(f"{out}/{rank}.json", "w") as file:
+            json.dump(found, file)
+        dist.barrier()
+        os._exit(0)
+
+    if __name__ == "__main__":
+        import megatron.core.parallel_state
+        mp.start_processes(work, args=(sys.argv[1], sys.argv[2], sys.argv[3]), nprocs=4, start_method="fork")
+"""
+
+
+def test_a_model_that_is_divided_needs_its_group(
+    view: wr.View, tokens: Path, tmp_path: Path, run_script: Callable[..., str]
+) -> None:
+    (whole,) = ids([next(wr.Loader(view, global_batch_size=8))])
+    run_script(DIVIDED, tokens, tmp_path / "store", tmp_path, limit=300)
+    all_ranks = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(4)]
+    for rank, found in enumerate(all_ranks):
+        own, half = [4, whole[2 * rank : 2 * rank + 2]], [2, whole[4 * (rank // 2) : 4 * (rank // 2) + 4]]
+        assert [found[name] for name in ("world", "data alone", "a mesh that is gone", "megatron, data alone")] == [own] * 4
+        assert found["mesh"] == "group=mesh['dp']" and found["other names"] == "group=mesh['dp_replicate']"
+        assert found["two of data"] == "group=mesh['dp_replicate', 'dp_shard']._flatten()"
+        assert found["nothing of data"].startswith("rank=0, world_size=1")
+        assert found["megatron"] == "group=parallel_state.get_data_parallel_group()"
+        assert [found[f"as {name} hint says"] for name in ("the", "that", "its")] == [half] * 3
+        assert found["given"] == [1, whole]
 
 
 def test_who_said_it_is_logged_once(

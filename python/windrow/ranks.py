@@ -5,15 +5,18 @@ Nothing is imported that the program has not imported itself: a group that nobod
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 from windrow.errors import ConfigError
 from windrow.failure import failure
 
-__all__ = ["check", "initialised", "note"]
+__all__ = ["check", "check_undivided", "initialised", "note"]
 
 Found = tuple[int, int, str]
 
@@ -68,7 +71,22 @@ def initialised(group: Any) -> Found | None:
 
 def note(rank: int, world_size: int, by: str) -> None:
     """Logs which rank a loader reads for, and who said so."""
-    LOG.debug("reads as rank %d of %d, as %s says", rank, world_size, by)
+    LOG.debug("reads as rank %d of %d (%s)", rank, world_size, by)
+
+
+def check_undivided(world_size: int) -> None:
+    """Refuses ranks that nobody named where they would be wrong: what asks for the first batch shares its samples out by itself, or a
+    model is divided over ranks, which then need the same rows.
+
+    Raises:
+        ConfigError: in one of several worker processes of ``DataLoader``; within a data set that Accelerate or ``datasets`` divides;
+            with Megatron's parallel state, or a ``DeviceMesh``, whose tensor, pipeline or context dimensions have several ranks.
+    """
+    _check_workers()
+    if world_size > 1:
+        _check_hosts()
+        _check_megatron()
+        _check_meshes()
 
 
 def _of_group(group: Any) -> Found:
@@ -108,12 +126,112 @@ def _check_environment(found: Found) -> None:
         raise _disagree(_said(found), "the environment says " + ", ".join(f"{k}={v}" for k, v in told.items()))
 
 
+def _check_workers() -> None:
+    data = sys.modules.get("torch.utils.data")
+    worker = data.get_worker_info() if data is not None else None
+    if worker is not None and worker.num_workers > 1:
+        raise failure(
+            ConfigError,
+            f"a Loader in one of {worker.num_workers} worker processes of DataLoader: each worker would read the same samples",
+            hint="num_workers=0, as a Loader reads ahead in threads; or pass rank=, world_size= that count the workers",
+        )
+
+
+def _check_hosts() -> None:
+    for host in _callers():
+        kind = type(host)
+        if _shares_out(kind.__name__, host):
+            raise failure(
+                ConfigError,
+                f"a Loader within {kind.__module__}.{kind.__qualname__}, which shares its samples out among processes: "
+                "of what this rank reads it would take a part again",
+                hint="rank=0, world_size=1, as it reads for all processes there",
+            )
+
+
+# Modules of those that share the samples of a data set out.
+_HOSTS = {"accelerate.data_loader", "datasets.iterable_dataset", "transformers.trainer_pt_utils"}
+
+
+# Whose methods wait for the batch, the innermost first. Of other frames the locals are left alone: asking for them keeps them alive.
+def _callers() -> Iterator[Any]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") in _HOSTS:
+            yield frame.f_locals.get("self")
+        frame = frame.f_back
+
+
+def _shares_out(name: str, host: Any) -> bool:
+    if name == "IterableDatasetShard":
+        return bool(host.num_processes > 1)
+    if name == "DataLoaderDispatcher":
+        return bool(host.state.num_processes > 1)
+    # That of `datasets`, after split_dataset_by_node().
+    node = getattr(host, "_distributed", None) if name == "IterableDataset" else None
+    return node is not None and node.world_size > 1
+
+
+def _check_megatron() -> None:
+    state = sys.modules.get("megatron.core.parallel_state")
+    if state is None or not state.model_parallel_is_initialized():
+        return
+    names = {"tp": "tensor_model", "pp": "pipeline_model", "cp": "context"}
+    asks = {short: getattr(state, f"get_{name}_parallel_world_size", None) for short, name in names.items()}
+    _refuse_divided("Megatron", {short: ask() for short, ask in asks.items() if ask}, "group=parallel_state.get_data_parallel_group()")
+
+
+# Dimensions over which a model is divided, not the data, as trainers name them.
+_OF_MODEL = {"tp", "pp", "cp", "sp", "mp", "tensor", "pipeline", "context", "sequence", "model"}
+
+
+def _is_of_model(dimension: str) -> bool:
+    return dimension.lower().replace("parallel", "").strip("_-") in _OF_MODEL
+
+
+def _check_meshes() -> None:
+    mesh = _dividing()
+    if mesh is None:
+        return
+    # One that nothing holds any more may be left for the collector.
+    del mesh
+    gc.collect()
+    mesh = _dividing()
+    if mesh is None:
+        return
+    sizes = dict(zip(mesh.mesh_dim_names, mesh.shape, strict=True))
+    data = ", ".join(repr(name) for name in sizes if not _is_of_model(name))
+    group = f"group=mesh[{data}]" + ("._flatten()" if "," in data else "")
+    _refuse_divided("a DeviceMesh", sizes, group if data else "rank=0, world_size=1, as all ranks read the same")
+
+
+# The mesh of most dimensions of which one divides a model. torch keeps no list of meshes that is its public interface.
+def _dividing() -> Any:
+    module = sys.modules.get("torch.distributed.device_mesh")
+    kind = getattr(module, "DeviceMesh", None)
+    if kind is None:
+        return None
+    meshes = [found for found in gc.get_objects() if issubclass(type(found), kind) and found.mesh_dim_names]
+    divides = [m for m in meshes if any(_is_of_model(n) and size > 1 for n, size in zip(m.mesh_dim_names, m.shape, strict=True))]
+    return max(divides, key=lambda mesh: mesh.ndim, default=None)
+
+
+def _refuse_divided(whose: str, sizes: dict[str, int], group: str) -> None:
+    divided = [f"{name}={size}" for name, size in sizes.items() if _is_of_model(name) and size > 1]
+    if divided:
+        raise failure(
+            ConfigError,
+            f"{whose} divides the model ({', '.join(divided)}): some ranks need the same rows, and without group= or rank= each reads others",
+            hint=group,
+        )
+
+
 def _said(found: Found) -> str:
     return f"{found[2]} says rank {found[0]} of {found[1]}"
 
 
 def _disagree(one: str, other: str) -> ConfigError:
-    return failure(ConfigError, f"{one}, {other}", hint="pass rank= and world_size=, or group=")
+    return failure(ConfigError, f"{one}, {other}", hint="pass rank=, world_size=, or group=")
 
 
 def _is_process_group(group: Any) -> bool:

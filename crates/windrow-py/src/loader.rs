@@ -17,7 +17,7 @@ use crate::framework::Framework;
 use crate::json;
 use crate::near::none_left;
 use crate::options::Count;
-use crate::ranks::Ranks;
+use crate::ranks::{Found, Ranks};
 use crate::running::Running;
 use crate::said::class_of;
 use crate::view::{Mix, View};
@@ -40,7 +40,8 @@ use crate::{exclude, near, shown};
 ///     seed: keys the order and the random crops.
 ///     drop_last: leave out the last batch of an epoch when it is not full. Kept, it must have a row for each rank.
 ///     rank, world_size: this rank among all. None takes the first that is present when the first batch is asked for: group,
-///         ``torch.distributed``, ``jax.distributed``, ``RANK`` and ``WORLD_SIZE``, Slurm's; else 0 of 1.
+///         ``torch.distributed``, ``jax.distributed``, ``RANK`` and ``WORLD_SIZE``, ``SLURM_PROCID`` of ``SLURM_STEP_NUM_TASKS``;
+///         else 0 of 1. ``stats()["rank"]`` says which.
 ///     epochs: the run ends after so many; None has no bound.
 ///     group: a ``ProcessGroup``, or one dimension of a ``DeviceMesh`` as ``mesh["dp"]``: its ranks share each batch, and
 ///         processes of one rank in it read the same.
@@ -63,7 +64,8 @@ use crate::{exclude, near, shown};
 /// Raises:
 ///     ConfigError: options that would never give a batch.
 ///     ConfigError: a ``for`` after the last of ``epochs``; at the first batch: initialised groups, or ``torch.distributed``
-///         and the environment, that name different ranks.
+///         and the environment, that name different ranks; a launcher that started more processes; a model that Megatron or a
+///         ``DeviceMesh`` divides over ranks, worker processes, or a host that shares samples out, and neither ``group`` nor ``rank``.
 ///     MismatchError: ``load_state_dict`` of another plan; the message names the difference.
 ///
 /// >>> import windrow as wr, numpy as np, tempfile, pathlib
@@ -96,14 +98,15 @@ impl Loader {
         let (plan, steps) = self.running().plan(py)?;
         let Cursor { epoch, samples } = self.running().cursor();
         let views: Vec<_> = plan.feeds().iter().map(|feed| feed.view().describe()).collect();
-        let (rows, ranks) = (shown::count(steps.global_batch_size), steps.shard.world_size());
+        let rows = shown::count(steps.global_batch_size);
+        let Found { shard, by } = self.running().rank(py)?;
         let in_epoch = match steps.in_epoch(plan.sampler(), epoch) {
             Some(n) => format!("{} batches", shown::count(n)),
             None => "no end".to_string(),
         };
         Ok(vec![
             ("view", views.join(" + ")),
-            ("batch", format!("{rows} rows, rank {} of {ranks}", steps.shard.rank())),
+            ("batch", format!("{rows} rows, rank {} of {} ({by})", shard.rank(), shard.world_size())),
             ("order", format!("{}, seed {}", plan.sampler().describe(), plan.seed())),
             (
                 "epoch",
@@ -405,10 +408,13 @@ impl Loader {
         self.running().identity()
     }
 
-    /// A dict of numbers. Of the loader, in this process: ``batches``, ``samples`` and ``bytes`` delivered, ``repeated``
+    /// A dict. Of the loader, in this process: ``batches``, ``samples`` and ``bytes`` delivered, ``repeated``
     /// (samples among them that fill last batches), ``values`` (those in the rows of the first tensor: tokens, steps of series) and
     /// ``positions`` (values and padding), ``padding_share`` (the part of positions that is padding), ``waited_secs`` (how long the
     /// program waited for batches), ``threads``. Batches of records have no positions.
+    ///
+    /// ``rank``: for which rank the loader reads: ``rank``, ``world_size``, and ``by``, what says so: ``"rank, world_size"`` (the
+    /// arguments), ``"group"``, ``"torch.distributed"``, ``"jax.distributed"``, the variables that were believed, or ``"no launcher"``.
     ///
     /// Of the stores behind the URLs of its data, since the data was opened in this process, 0 for local files:
     /// ``requests`` sent, ``received_bytes``, ``cache_hits`` and ``cache_misses`` (reads that found all their bytes here, and
@@ -427,10 +433,18 @@ impl Loader {
     /// >>> stats = loader.stats()
     /// >>> stats["batches"], stats["samples"], stats["values"], stats["positions"], stats["threads"]
     /// (1, 1, 10, 12, 0)
+    /// >>> stats["rank"]
+    /// {'rank': 0, 'world_size': 1, 'by': 'no launcher'}
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let all = self.running().stats(py)?;
         let stats = json::plain(py, &all)?;
         stats.set_item("padding_share", all.padding_share())?;
+        let Found { shard, by } = self.running().rank(py)?;
+        let rank = PyDict::new(py);
+        rank.set_item("rank", shard.rank())?;
+        rank.set_item("world_size", shard.world_size())?;
+        rank.set_item("by", by)?;
+        stats.set_item("rank", rank)?;
         let of_parts = self.running().part_samples();
         if !of_parts.is_empty() {
             let parts = PyDict::new(py);

@@ -10,10 +10,17 @@ use windrow_core::sampler::Shard;
 use crate::error::{OrRaise, raise};
 use crate::options::Count;
 
+/// A rank, and what says so.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) shard: Shard,
+    pub(crate) by: String,
+}
+
 /// The answer once it is known, and whom to ask.
 pub(crate) struct Ranks {
     group: Option<Py<PyAny>>,
-    known: OnceLock<Shard>,
+    known: OnceLock<Found>,
 }
 
 impl Ranks {
@@ -30,7 +37,10 @@ impl Ranks {
                     .hint("a group says both: leave rank and world_size out");
                 return Err(raise(py, &error));
             }
-            (Some(rank), Some(world_size), None) => Shard::new(rank.0, world_size.0).or_raise(py)?.into(),
+            (Some(rank), Some(world_size), None) => {
+                let shard = Shard::new(rank.0, world_size.0).or_raise(py)?;
+                Found { shard, by: "rank, world_size".to_string() }.into()
+            }
             _ => return Err(raise(py, &Error::config("rank and world_size: only one of them is given"))),
         };
         if let Some(group) = &group {
@@ -42,14 +52,14 @@ impl Ranks {
 
     /// What is known without asking anybody; a single process until then.
     pub(crate) fn known(&self) -> Shard {
-        self.known.get().copied().unwrap_or(Shard::ALONE)
+        self.known.get().map_or(Shard::ALONE, |found| found.shard)
     }
 
     /// Asks, for a question that fixes nothing.
-    pub(crate) fn find(&self, py: Python<'_>) -> PyResult<Shard> {
+    pub(crate) fn find(&self, py: Python<'_>) -> PyResult<Found> {
         match self.known.get() {
-            Some(shard) => Ok(*shard),
-            None => Ok(self.ask(py)?.0),
+            Some(found) => Ok(found.clone()),
+            None => self.ask(py),
         }
     }
 
@@ -58,22 +68,37 @@ impl Ranks {
         self.known.get().is_some()
     }
 
+    /// Asks, for an answer that is to stay.
+    pub(crate) fn decide(&self, py: Python<'_>) -> PyResult<Found> {
+        let found = self.ask(py)?;
+        if self.group.is_none() {
+            let world_size = found.shard.world_size();
+            py.import("windrow.ranks")?.call_method1("check_undivided", (world_size,))?;
+        }
+        Ok(found)
+    }
+
     /// Keeps this answer from now on.
-    pub(crate) fn settle(&self, py: Python<'_>, shard: Shard, by: &str) -> PyResult<()> {
-        if self.known.set(shard).is_ok() {
-            let told = (shard.rank(), shard.world_size(), by);
+    pub(crate) fn settle(&self, py: Python<'_>, found: Found) -> PyResult<()> {
+        let told = (found.shard.rank(), found.shard.world_size(), found.by.clone());
+        if self.known.set(found).is_ok() {
             py.import("windrow.ranks")?.call_method1("note", told)?;
         }
         Ok(())
     }
 
-    /// The first that is present, and its name.
-    pub(crate) fn ask(&self, py: Python<'_>) -> PyResult<(Shard, String)> {
+    // The first that is present.
+    fn ask(&self, py: Python<'_>) -> PyResult<Found> {
         let found = py.import("windrow.ranks")?.call_method1("initialised", (&self.group,))?;
-        match found.extract::<Option<(u64, u64, String)>>()? {
-            Some((rank, world_size, by)) => Ok((Shard::new(rank, world_size).or_raise(py)?, by)),
-            None => Ok((windrow::ranks::from_environment().or_raise(py)?, "the environment".to_string())),
+        let Some((rank, world_size, by)) = found.extract::<Option<(u64, u64, String)>>()? else {
+            let found = windrow::ranks::from_environment().or_raise(py)?;
+            return Ok(Found { shard: found.shard, by: found.by.to_string() });
+        };
+        let shard = Shard::new(rank, world_size).or_raise(py)?;
+        if self.group.is_none() {
+            windrow::ranks::check(shard, &by).or_raise(py)?;
         }
+        Ok(Found { shard, by })
     }
 }
 

@@ -12,7 +12,7 @@ use windrow_core::sampler::Shard;
 
 use crate::error::OrRaise;
 use crate::interrupt::check;
-use crate::ranks::Ranks;
+use crate::ranks::{Found, Ranks};
 
 /// How long to wait before looking for Ctrl-C again.
 const LOOK_UP: Duration = Duration::from_millis(50);
@@ -59,7 +59,7 @@ impl Running {
     /// At the first batch. Which rank this is need not be known yet.
     pub(crate) fn new(py: Python<'_>, builder: LoaderBuilder, ranks: Ranks) -> PyResult<Running> {
         let shard = match builder.order_asks_for_ranks() {
-            true => ranks.find(py)?,
+            true => ranks.find(py)?.shard,
             false => ranks.known(),
         };
         let builder = builder.rank(shard.rank(), shard.world_size());
@@ -169,11 +169,16 @@ impl Running {
 
     /// The pure function and its rule from step to step, as this rank would go now.
     pub(crate) fn plan(&self, py: Python<'_>) -> PyResult<(Arc<Plan>, Steps)> {
-        let slot = self.as_rank(py, self.ranks.find(py)?)?;
+        let slot = self.as_rank(py, self.ranks.find(py)?.shard)?;
         Ok(py.detach(|| {
             let inner = slot.lock();
             (inner.loader.plan().clone(), *inner.loader.steps())
         }))
+    }
+
+    /// Which rank this is, and what says so.
+    pub(crate) fn rank(&self, py: Python<'_>) -> PyResult<Found> {
+        self.ranks.find(py)
     }
 
     /// The plan's name.
@@ -183,7 +188,7 @@ impl Running {
 
     /// What it was built from, as the rank that this is now.
     pub(crate) fn builder(&self, py: Python<'_>) -> PyResult<LoaderBuilder> {
-        let shard = self.ranks.find(py)?;
+        let shard = self.ranks.find(py)?.shard;
         self.as_rank(py, shard)?;
         Ok(held(&self.order).builder.clone().rank(shard.rank(), shard.world_size()))
     }
@@ -198,9 +203,9 @@ impl Running {
         if self.ranks.is_settled() {
             return self.slot(py);
         }
-        let (shard, by) = self.ranks.ask(py)?;
-        let slot = self.as_rank(py, shard)?;
-        self.ranks.settle(py, shard, &by)?;
+        let found = self.ranks.decide(py)?;
+        let slot = self.as_rank(py, found.shard)?;
+        self.ranks.settle(py, found)?;
         Ok(slot)
     }
 
@@ -229,7 +234,7 @@ impl Running {
     // Before a state is compared with the order: as the number of ranks is now.
     fn fit_order(&self, py: Python<'_>) -> PyResult<()> {
         match self.builder.order_asks_for_ranks() {
-            true => self.as_rank(py, self.ranks.find(py)?).map(drop),
+            true => self.as_rank(py, self.ranks.find(py)?.shard).map(drop),
             false => Ok(()),
         }
     }

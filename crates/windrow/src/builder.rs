@@ -9,7 +9,7 @@ use windrow_core::sampler::{Order, Shard};
 
 use crate::mixture::Mixture;
 use crate::ordered;
-use crate::ranks;
+use crate::ranks::{self, Found};
 use crate::recipe::{Recipe, RecipePart};
 use crate::room;
 use crate::samples::Samples;
@@ -244,7 +244,7 @@ impl LoaderBuilder {
     pub(crate) fn global_batch(&self) -> Result<u64> {
         Ok(match self.batch {
             BatchSize::Global(rows) => rows,
-            BatchSize::PerRank(rows) => rows.saturating_mul(self.shard()?.world_size()),
+            BatchSize::PerRank(rows) => rows.saturating_mul(self.found()?.shard.world_size()),
         })
     }
 
@@ -254,9 +254,11 @@ impl LoaderBuilder {
     /// `Config` when the options would never give a batch, or the environment's rank makes no sense.
     pub fn build(&self) -> Result<Loader> {
         self.parts().iter().try_for_each(Samples::refuse_none)?;
+        let Found { shard, by } = self.found()?;
+        log::debug!("reads as rank {} of {} ({by})", shard.rank(), shard.world_size());
         let options = Options {
             batch: self.batch,
-            shard: self.shard()?,
+            shard,
             last: self.last,
             epochs: self.epochs,
             threads: self.threads,
@@ -305,9 +307,9 @@ impl LoaderBuilder {
         })
     }
 
-    fn shard(&self) -> Result<Shard> {
+    fn found(&self) -> Result<Found> {
         match self.shard {
-            Some((rank, world_size)) => Shard::new(rank, world_size),
+            Some((rank, world_size)) => Ok(Found { shard: Shard::new(rank, world_size)?, by: "arguments" }),
             None => ranks::from_environment(),
         }
     }

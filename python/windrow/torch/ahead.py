@@ -30,8 +30,16 @@ def reads(stream: Any) -> Any:
     return host if found is stream or getattr(found, "dataset", None) is stream else None
 
 
-def check(host: Any) -> None:
-    """Raises ``ConfigError`` where this loader saves states that its processes could not go on from."""
+def check(host: Any, is_batched: bool) -> None:
+    """Raises ``ConfigError`` where this loader saves states that its processes could not go on from, or takes parts of batches of
+    which it does not know the size.
+    """
+    if is_batched and n_processes() > 1 and getattr(getattr(host, "dataset", None), "batch_size", 1) is None:
+        raise failure(
+            ConfigError,
+            "a Stream of batches, of which each process would take its part: Accelerate shares out samples",
+            hint="DataLoader(Stream(view, rank=0, world_size=1), batch_size=…), or DataLoaderConfiguration(dispatch_batches=True)",
+        )
     if getattr(host, "use_stateful_dataloader", False) and n_processes() > 1:
         # Each process writes its state to one file, also those that read nothing; and batches that are read ahead count in it.
         raise failure(

@@ -144,7 +144,7 @@ class Stream(IterableDataset[Any]):
         A host that counts from 0 again after a state was loaded, as Accelerate does, goes on from the state's epoch.
         """
         # Each process is told the epoch, also those that read nothing.
-        check(reads(self))
+        check(reads(self), self.is_batched)
         self._return_unread()
         self.loader.set_epoch(self._count.epoch(epoch))
 

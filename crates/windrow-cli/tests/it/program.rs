@@ -78,7 +78,7 @@ impl Desk {
     fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
         command.current_dir(self.0.path()).args(line.split_whitespace());
-        for name in ["RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS"] {
+        for name in ["RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"] {
             command.env_remove(name);
         }
         // No run asks a real hub, or uses what this machine has of it.
