@@ -37,8 +37,8 @@ pub(crate) struct OfRank {
     /// Only the rows of this rank
     #[arg(long, value_name = "R", requires = "world_size")]
     rank: Option<u64>,
-    /// Number of ranks
-    #[arg(long, value_name = "W", requires = "rank")]
+    /// Number of ranks; with --batch-size they decide the rows of a step
+    #[arg(long, value_name = "W")]
     world_size: Option<u64>,
 }
 
@@ -46,6 +46,12 @@ impl OfRank {
     /// Whether one was typed.
     pub(crate) fn is_given(self) -> bool {
         self.rank.is_some()
+    }
+
+    /// The number of ranks, 1 where none was typed.
+    fn world_size(self) -> windrow::Result<u64> {
+        let world_size = self.world_size.unwrap_or(1);
+        Ok(Shard::new(0, world_size)?.world_size())
     }
 
     /// All rows, where no rank was typed.
@@ -59,10 +65,11 @@ impl OfRank {
 
 impl Planned {
     /// The plan as text.
-    pub(crate) fn recipe(&self) -> Result<Recipe, Failure> {
+    fn recipe(&self, of_rank: OfRank) -> Result<Recipe, Failure> {
         if let Some(view) = self.cutting.view()? {
             self.plan.iter().try_for_each(|path| refuse_plan(path))?;
-            return Ok(self.ordering.recipe(Paths::list(&self.plan), &self.opening, view));
+            let rows = self.ordering.global_batch(of_rank.world_size()?)?.ok_or_else(no_batch)?;
+            return Ok(self.ordering.recipe(Paths::list(&self.plan), &self.opening, view, rows));
         }
         let [plan] = &self.plan[..] else {
             return Err(Failure::Usage {
@@ -89,8 +96,8 @@ impl Planned {
     }
 
     /// The plan opened, and its steps over all ranks.
-    pub(crate) fn open(&self) -> Result<(Recipe, Plan, Steps), Failure> {
-        let recipe = self.recipe()?;
+    pub(crate) fn open(&self, of_rank: OfRank) -> Result<(Recipe, Plan, Steps), Failure> {
+        let recipe = self.recipe(of_rank)?;
         let plan = loader(&recipe, Some(0))?.plan()?;
         let steps = recipe.steps(&plan)?;
         Ok((recipe, plan, steps))
@@ -142,6 +149,17 @@ impl Planned {
             plan.feeds().iter().flat_map(|feed| feed.source().files()).map(|file| PathBuf::from(file.file));
         let named = recipe.parts.iter().flat_map(|part| part.path.iter()).map(Path::to_path_buf);
         self.plan.iter().cloned().chain(named).chain(read).collect()
+    }
+}
+
+// A step is so many rows: with another number it reads others.
+fn no_batch() -> Failure {
+    Failure::Usage {
+        message: "of how many rows is a batch? It decides which rows a step reads".to_string(),
+        hint: Some(
+            "--batch-size N for each of --world-size W ranks, or --global-batch-size N for all together, as in the run"
+                .to_string(),
+        ),
     }
 }
 

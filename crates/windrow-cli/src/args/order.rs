@@ -4,14 +4,18 @@ use clap::Args;
 use windrow::{LoaderBuilder, Paths, Recipe, RecipePart, Shuffle, ViewRecipe};
 
 use super::Opening;
+use crate::failure::Failure;
 
 /// In which order samples come, and how many to a batch.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "How to order")]
 pub(crate) struct Ordering {
-    /// Rows of a batch, over all ranks [default: 32]
+    /// Rows of a batch for each rank
     #[arg(long, value_name = "N")]
     batch_size: Option<u64>,
+    /// Or rows of a batch for all ranks together
+    #[arg(long, value_name = "N", conflicts_with = "batch_size")]
+    global_batch_size: Option<u64>,
     /// Keys the order [default: 0]
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
@@ -31,13 +35,32 @@ impl Ordering {
     /// Whether any of it was typed.
     pub(crate) fn is_given(&self) -> bool {
         self.batch_size.is_some()
+            || self.global_batch_size.is_some()
             || self.seed.is_some()
             || self.shuffle.is_some()
             || self.no_shuffle
             || self.keep_last
     }
 
-    pub(crate) fn recipe(&self, path: Paths, opening: &Opening, view: ViewRecipe) -> Recipe {
+    /// Rows of a batch over so many ranks, as far as they were typed.
+    ///
+    /// # Errors
+    /// Where there are more than 2^64.
+    pub(crate) fn global_batch(&self, world_size: u64) -> Result<Option<u64>, Failure> {
+        let too_many = || Failure::usage("--batch-size over all ranks is larger than 2^64");
+        match self.batch_size {
+            Some(rows) => Ok(Some(rows.checked_mul(world_size).ok_or_else(too_many)?)),
+            None => Ok(self.global_batch_size),
+        }
+    }
+
+    pub(crate) fn recipe(
+        &self,
+        path: Paths,
+        opening: &Opening,
+        view: ViewRecipe,
+        global_batch_size: u64,
+    ) -> Recipe {
         let part = RecipePart { path, options: opening.options(), view, dtype: None };
         Recipe {
             version: 1,
@@ -49,7 +72,7 @@ impl Ordering {
             stop: None,
             shuffle: self.shuffle.clone().unwrap_or((!self.no_shuffle).into()),
             seed: self.seed.unwrap_or(0),
-            global_batch_size: self.batch_size.unwrap_or(32),
+            global_batch_size,
             drop_last: !self.keep_last,
             repeat_last: false,
             skip: Vec::new(),

@@ -47,7 +47,9 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
         return Err(Failure::usage(format!("--seconds {seconds}: expected a time above 0, below a day")));
     }
     let view = args.cutting.view()?.unwrap_or(ViewRecipe::pack(1024));
-    let recipe = args.ordering.recipe(paths, &args.opening, view);
+    // Names no rows, so any batch will do; it is fed as one rank.
+    let rows = args.ordering.global_batch(1)?.unwrap_or(32);
+    let recipe = args.ordering.recipe(paths, &args.opening, view, rows);
     let builder = loader(&recipe, args.threads)?;
     let interrupt = Interrupt::listen();
     let mut shown = Map::new();

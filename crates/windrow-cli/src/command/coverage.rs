@@ -29,7 +29,7 @@ pub(crate) struct Coverage {
 
 pub(crate) fn run(args: &Coverage, out: &mut Out) -> Result<i32, Failure> {
     args.planned.no_tokenizer("coverage shows none of them")?;
-    let (recipe, plan, steps) = args.planned.open()?;
+    let (recipe, plan, steps) = args.planned.open(args.of_rank)?;
     let steps = Steps { shard: args.of_rank.shard()?, ..steps };
     let interrupt = Interrupt::listen();
     let covered = plan.covered(&steps, args.steps.clone(), args.list_records, &|| !interrupt.asked())?;

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Extract, out: &mut Out) -> Result<i32, Failure> {
     if !is_text {
         args.planned.no_tokenizer(".npz holds arrays")?;
     }
-    let (recipe, plan, steps) = args.planned.open()?;
+    let (recipe, plan, steps) = args.planned.open(args.of_rank)?;
     if !is_stdout {
         refuse_input(&args.out, args.planned.files(&recipe, &plan))?;
     }

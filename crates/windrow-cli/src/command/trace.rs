@@ -17,7 +17,7 @@ use crate::text;
 
 /// Show which bytes a step read, or which steps read a record
 ///
-/// PLAN is a plan's JSON file (`-` for stdin), or data and how to cut it: `windrow trace tokens/ --pack 1024 --step 7`.
+/// PLAN is a plan's JSON file (`-` for stdin), or data and how to cut it: `windrow trace tokens/ --pack 1024 --batch-size 8 --step 7`.
 #[derive(Args, Debug)]
 pub(crate) struct Trace {
     #[command(flatten)]
@@ -50,7 +50,7 @@ const PREVIEW_VALUES: u64 = 64;
 
 pub(crate) fn run(args: &Trace, out: &mut Out) -> Result<i32, Failure> {
     check(args)?;
-    let (recipe, plan, steps) = args.planned.open()?;
+    let (recipe, plan, steps) = args.planned.open(args.of_rank)?;
     match (args.step, args.record) {
         (Some(step), _) => forwards(args, &recipe, &plan, &steps, step, out)?,
         (None, Some(record)) => {

@@ -203,7 +203,8 @@ fn blocks_are_an_order_of_bench_and_trace() {
         let failed = desk.windrow(&format!("trace f.bin --pack 4 {given} --step 0")).failed(2);
         assert!(failed.contains(said), "{given}: {failed}");
     }
-    let failed = desk.windrow("trace f.bin --pack 4 --shuffle blocks:lanes=9 --step 0").failed(2);
+    let failed =
+        desk.windrow("trace f.bin --pack 4 --batch-size 32 --shuffle blocks:lanes=9 --step 0").failed(2);
     assert!(failed.contains("9 lanes for 1 blocks"), "{failed}");
 }
 
@@ -294,7 +295,7 @@ fn views_of_other_labels_read_no_token_more() {
     }
     let said = desk.windrow("trace tok --crop 4 --labels same --step 0").failed(2);
     assert!(said.contains("--labels is an option of --pack, --records"), "{said}");
-    let said = desk.windrow("trace tok --pack 4 --shifted --labels same --step 0").failed(2);
+    let said = desk.windrow("trace tok --pack 4 --shifted --labels same --batch-size 1 --step 0").failed(2);
     assert!(said.contains("targets"), "{said}");
 }
 
@@ -341,9 +342,48 @@ fn steps_run_on_through_epochs_and_ranks_share_the_rows() {
     assert_eq!(whole["epoch"], 1);
     let same = desk.windrow(&format!("{view} --step 2 --epoch 1")).json();
     assert_eq!(whole["rows"], same["rows"]);
+    let view = "trace tok --pack 4 --global-batch-size 2 --json";
     let rank = desk.windrow(&format!("{view} --step 6 --rank 1 --world-size 2")).json();
     assert_eq!(rank["rows"][0], whole["rows"][1]);
     assert_eq!(rank["rows"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_batch_size_is_of_each_rank_as_in_a_loader() {
+    let desk = tokens();
+    let samples = |line: &str| -> Vec<u64> {
+        let traced = desk.windrow(&format!("{line} --json")).json();
+        traced["rows"].as_array().unwrap().iter().map(|row| row["sample"].as_u64().unwrap()).collect()
+    };
+    let view = desk.path("tok").to_str().unwrap().to_string();
+    let view = windrow::open(view).unwrap().pack(4).unwrap();
+    let mut loader = view.loader().batch_size(2).seed(9).rank(1, 2).build().unwrap();
+    let batch = loader.next_batch().unwrap().unwrap();
+    let given = "tok --pack 4 --seed 9 --world-size 2";
+    let own = samples(&format!("trace {given} --batch-size 2 --step 0 --rank 1"));
+    let expected: Vec<i64> = own
+        .iter()
+        .flat_map(|i| view.batch(&[*i], 0).unwrap().get::<i64>("input_ids").unwrap().to_vec())
+        .collect();
+    assert_eq!(batch.get::<i64>("input_ids").unwrap(), expected);
+    assert_eq!(samples(&format!("trace {given} --global-batch-size 4 --step 0 --rank 1")), own);
+    assert_eq!(samples(&format!("trace {given} --batch-size 2 --step 0"))[2..], own);
+    for (command, counts) in [("coverage", "--steps 0..1"), ("extract", "--step 0 -o -")] {
+        let said = |size: &str| desk.windrow(&format!("{command} {given} {size} {counts}")).done();
+        assert_eq!(said("--batch-size 2"), said("--global-batch-size 4"), "{command}");
+        assert_ne!(said("--batch-size 2"), said("--global-batch-size 2"), "{command}");
+        // Nothing is guessed that decides which rows are named.
+        let err = desk.windrow(&format!("{command} {given} {counts}")).failed(2);
+        assert!(err.contains("--batch-size N") && err.contains("--global-batch-size N"), "{err}");
+    }
+    desk.windrow(&format!("trace {given} --step 0")).failed(2);
+    desk.windrow(&format!("trace {given} --record 0")).failed(2);
+    desk.windrow(&format!("trace {given} --batch-size 2 --global-batch-size 4 --step 0")).failed(2);
+    desk.windrow(&format!("trace {given} --batch-size {} --step 0", u64::MAX)).failed(2);
+    desk.windrow("trace tok --pack 4 --batch-size 2 --world-size 0 --step 0").failed(2);
+    // bench names no rows.
+    desk.windrow("bench tok --pack 4 --keep-last --seconds 0.05").done();
+    desk.windrow("bench tok --pack 4 --global-batch-size 2 --seconds 0.05").done();
 }
 
 #[test]
