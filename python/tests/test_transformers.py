@@ -95,6 +95,34 @@ def test_documents_in_bins_are_learned_one_by_one(ds: wr.Dataset, tmp_path: Path
     assert trained_loss(make(), view, tmp_path) == pytest.approx(alone.mean().item(), rel=1e-4)
 
 
+@pytest.mark.parametrize("make", MODELS)
+def test_documents_in_one_flat_row_are_learned_one_by_one(ds: wr.Dataset, make: Any) -> None:
+    for view in (ds.bins(32, labels="same"), ds.pack(32, documents=True, labels="same", positions="document")):
+        row = wr.torch.varlen(next(wr.Loader(view, 4, framework="torch")), names="transformers")
+        ends = row["cu_seq_lens_q"].tolist()
+        assert ends == row["cu_seq_lens_k"].tolist() and row["max_length_q"] == row["max_length_k"] == int(np.diff(ends).max())
+        assert {name: (row[name].dtype, row[name].shape) for name in ("input_ids", "labels", "position_ids")} == {
+            name: (torch.int64, (1, ends[-1])) for name in ("input_ids", "labels", "position_ids")
+        }
+        alone = torch.cat([learned(make(), row["input_ids"][:, a:b]) for a, b in zip(ends, ends[1:], strict=False)])
+        assert make().eval()(**row, use_cache=False).loss.item() == pytest.approx(alone.mean().item(), rel=1e-4)
+
+
+def test_labels_that_a_model_would_shift_twice_are_refused(ds: wr.Dataset) -> None:
+    batch = next(wr.Loader(ds.bins(32), 4, framework="torch"))
+    with pytest.raises(wr.ConfigError, match="labels are not the inputs") as caught:
+        wr.torch.varlen(batch, names="transformers")
+    assert 'labels="same"' in caught.value.hint
+    with pytest.raises(wr.ConfigError, match="names="):
+        wr.torch.varlen(batch, names="trl")
+
+
+def test_the_first_label_of_a_block_is_not_counted(ds: wr.Dataset) -> None:
+    batch = next(wr.Loader(ds.pack(16, labels="same"), 8, framework="torch"))
+    # What Trainer divides the loss by is what the model learns.
+    assert (batch["labels"] != -100).sum() == 8 * 15 and (batch["labels"][:, 0] == -100).all()
+
+
 @pytest.mark.parametrize("view", ["records", "windows"])
 def test_padding_is_not_learned(ds: wr.Dataset, tmp_path: Path, view: str) -> None:
     rows = getattr(ds, view)(16, labels="same")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -16,7 +16,7 @@ __all__ = ["varlen"]
 _PER_POSITION = ("input_ids", "labels", "loss_masks", "position_ids", "segment_ids")
 
 
-def varlen(batch: Mapping[str, Any]) -> dict[str, Any]:
+def varlen(batch: Mapping[str, Any], names: Literal["transformers"] | None = None) -> dict[str, Any]:
     """A batch of ``pack(documents=True)`` or ``bins`` as one row without padding.
 
     Gives ``input_ids``, ``labels``, ``loss_masks``, ``position_ids`` and ``segment_ids``, as far as the batch has them, each
@@ -24,8 +24,14 @@ def varlen(batch: Mapping[str, Any]) -> dict[str, Any]:
     ``int``. ``flash_attn_varlen_func(q, k, v, cu, cu, longest, longest, causal=True)`` takes them as they are, with q, k and v
     ``[total, heads, width]``. Full rows are not copied. NumPy arrays become tensors.
 
+    With ``names="transformers"`` it is what Hugging Face's causal models with flash attention take, as ``model(**row, use_cache=False)``:
+    ``input_ids``, ``labels`` and ``position_ids`` int64 ``[1, total]``, ``cu_seq_lens_q`` and ``cu_seq_lens_k`` int32
+    ``[documents + 1]``, ``max_length_q`` and ``max_length_k``, each an ``int``. Position IDs begin at 0 in each document. Those models
+    find the documents in batches of one row only, and shift labels themselves.
+
     Raises:
-        ConfigError: a batch without ``cu_seqlens``, or one sample instead of a batch.
+        ConfigError: a batch without ``cu_seqlens``, or one sample instead of a batch; for transformers labels that are not the
+            inputs, which would be shifted twice; other names.
 
     >>> import windrow as wr, numpy as np, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
@@ -34,7 +40,13 @@ def varlen(batch: Mapping[str, Any]) -> dict[str, Any]:
     >>> row = wr.torch.varlen(view.batch([0, 1]))
     >>> row["input_ids"].tolist(), row["cu_seqlens"].tolist(), row["max_seqlen"]
     ([5, 6, 0, 7, 8, 9, 0, 5], [0, 3, 4, 7, 8], 3)
+    >>> view = wr.open(path, dtype="uint16").pack(4, eos=0, documents=True, labels="same")
+    >>> row = wr.torch.varlen(view.batch([0, 1]), names="transformers")
+    >>> row["labels"].tolist(), row["position_ids"].tolist(), row["max_length_q"]
+    ([[-100, 6, 0, -100, -100, 9, 0, -100]], [[0, 1, 2, 0, 0, 1, 2, 0]], 3)
     """
+    if names not in (None, "transformers"):
+        raise failure(ConfigError, f"names={names!r}", hint='names="transformers", or None')
     if "cu_seqlens" not in batch:
         raise failure(
             ConfigError,
@@ -54,4 +66,22 @@ def varlen(batch: Mapping[str, Any]) -> dict[str, Any]:
             values = torch.as_tensor(batch[name])
             is_real = torch.arange(values.shape[1], device=values.device) < ends[:, -1:].to(values.device)
             out[name] = values.flatten() if bool(is_real.all()) else values[is_real]
-    return {**out, "cu_seqlens": cu_seqlens, "max_seqlen": int(lengths.max()) if len(lengths) else 0}
+    out |= {"cu_seqlens": cu_seqlens, "max_seqlen": int(lengths.max()) if len(lengths) else 0}
+    return out if names is None else _of_transformers(out, lengths)
+
+
+def _of_transformers(row: dict[str, Any], lengths: torch.Tensor) -> dict[str, Any]:
+    ends, longest = row["cu_seqlens"], row["max_seqlen"]
+    starts = ends[:-1].repeat_interleave(lengths)
+    flat = {name: row[name].long() for name in ("input_ids", "labels") if name in row}
+    if flat.keys() == {"input_ids", "labels"}:
+        labels = flat["labels"]
+        if bool(((labels != flat["input_ids"]) & (labels >= 0)).any()):
+            raise failure(
+                ConfigError,
+                "the labels are not the inputs: transformers' models shift labels themselves, and would learn the token after the next",
+                hint='cut the view with labels="same"',
+            )
+    flat["position_ids"] = torch.arange(len(starts), device=starts.device) - starts
+    out: dict[str, Any] = {name: values[None] for name, values in flat.items()}
+    return {**out, "cu_seq_lens_q": ends, "cu_seq_lens_k": ends, "max_length_q": longest, "max_length_k": longest}
