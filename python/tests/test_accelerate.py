@@ -258,6 +258,6 @@ def test_two_processes_go_on_after_a_break_and_a_state(rows: wr.View, tmp_path: 
     assert sorted(one[0] + other[0]) == list(range(N)) and one[2] + other[2] == list(range(8))
     for rank, refused in enumerate((one[1], other[1])):
         if dispatch == "shard" or rank == 0:
-            assert "shares its samples out" in refused[0] and "rank=0, world_size=1" in refused[0]
+            assert "divides samples among processes" in refused[0] and "rank=0, world_size=1" in refused[0]
         if (dispatch, split) == ("shard", ""):
             assert "dispatch_batches=True" in refused[1]

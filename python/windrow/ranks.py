@@ -143,8 +143,8 @@ def _check_hosts() -> None:
         if _shares_out(kind.__name__, host):
             raise failure(
                 ConfigError,
-                f"a Loader within {kind.__module__}.{kind.__qualname__}, which shares its samples out among processes: "
-                "of what this rank reads it would take a part again",
+                f"a Loader inside {kind.__module__}.{kind.__qualname__}, which divides samples among processes itself: "
+                "each process would get only a part of its own part",
                 hint="rank=0, world_size=1, as it reads for all processes there",
             )
 

@@ -155,9 +155,9 @@ impl Planned {
 // A step is so many rows: with another number it reads others.
 fn no_batch() -> Failure {
     Failure::Usage {
-        message: "of how many rows is a batch? It decides which rows a step reads".to_string(),
+        message: "no batch size is given, which decides the rows that a step reads".to_string(),
         hint: Some(
-            "--batch-size N for each of --world-size W ranks, or --global-batch-size N for all together, as in the run"
+            "--batch-size N for each of --world-size W ranks, or --global-batch-size N for all of them, as in the run"
                 .to_string(),
         ),
     }

@@ -128,7 +128,7 @@ impl LoaderBuilder {
         self
     }
 
-    /// This rank among `world_size`.
+    /// This rank among `world_size`; otherwise the environment says, as in [`ranks::from_environment`].
     #[must_use]
     pub fn rank(mut self, rank: u64, world_size: u64) -> Self {
         self.shard = Some((rank, world_size));
