@@ -9,27 +9,27 @@ import socket
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import windrow as wr
 from test_docs import ROOT, blocks_of
+
+LOADERS = Path(sys.prefix) / "loaders"
 
 
 def code_of(page: str, *names: str) -> str:
-    """The statements of a page's Python blocks that define these names, the last of each."""
-    found: dict[str, str] = {}
+    """The statements that define these names, of the block of a page that defines them all."""
     for block in blocks_of((ROOT / "docs" / page).read_text(encoding="utf-8")):
-        if block.lang != "python":
-            continue
-        for statement in ast.parse(block.text).body:
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement]
-            for target in targets:
-                name = getattr(target, "id", getattr(target, "name", None))
-                if name in names and "ds.bins" not in ast.unparse(statement):
-                    found[name] = ast.unparse(statement)
-    assert found.keys() == set(names), f"docs/{page} has no {set(names) - found.keys()}"
-    return "\n".join(found[name] for name in names)
+        defined: dict[str, str] = {}
+        for statement in ast.parse(block.text).body if block.lang == "python" else []:
+            first = statement.targets[0] if isinstance(statement, ast.Assign) else statement
+            defined[getattr(first, "id", getattr(first, "name", ""))] = ast.unparse(statement)
+        if defined.keys() >= set(names):
+            return "\n".join(defined[name] for name in names)
+    raise AssertionError(f"no block of docs/{page} defines {names}")
 
 
 SAMPLES = """
@@ -61,12 +61,16 @@ SAMPLES = """
 """
 
 
-def test_trl_gets_each_conversation_once_on_two_ranks(tmp_path: Path) -> None:
-    import windrow as wr
-
+@pytest.fixture
+def conversations(tmp_path: Path) -> Path:
+    """50 conversations, as the page makes them."""
     chat = [{"messages": [{"role": "user", "content": f"{a}?"}, {"role": "assistant", "content": f"{a}."}]} for a in range(50)]
     (tmp_path / "chat.jsonl").write_text("".join(json.dumps(one) + "\n" for one in chat))
     wr.tokenize(tmp_path / "chat.jsonl", tmp_path / "tokens", tokenizer="bytes", chat=True, chat_template="chatml")
+    return tmp_path / "tokens"
+
+
+def test_trl_gets_each_conversation_once_on_two_ranks(conversations: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SAMPLES))
     with socket.socket() as bound:
@@ -74,7 +78,7 @@ def test_trl_gets_each_conversation_once_on_two_ranks(tmp_path: Path) -> None:
         port = bound.getsockname()[1]
     common = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     environment = {**os.environ, **common, "HF_HOME": str(tmp_path / "hf")}
-    command = [sys.executable, script, tmp_path / "tokens", tmp_path, code_of("chat.md", "view", "samples"), Path(sys.prefix) / "loaders"]
+    command = [sys.executable, script, conversations, tmp_path, code_of("chat.md", "view", "samples"), LOADERS]
     processes = [
         subprocess.Popen(command, env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)}, stderr=subprocess.PIPE, text=True)
         for rank in range(2)
@@ -89,6 +93,39 @@ def test_trl_gets_each_conversation_once_on_two_ranks(tmp_path: Path) -> None:
     for first, second in zip(*ranks, strict=True):
         assert (len(first), len(second)) == (24, 24)
         assert len({tuple(row) for row in first + second}) == 48
+
+
+PACKED = """
+    import sys
+    sys.path.append(sys.argv[3])
+    import numpy as np
+    import torch
+    import windrow as wr
+    from datasets import Dataset
+    from transformers import GPT2Config, GPT2LMHeadModel
+    from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
+
+    ds = wr.open(sys.argv[1])
+    exec(sys.argv[2])
+    batch = DataCollatorForLanguageModeling(pad_token_id=0, padding_free=True)([rows[0], rows[1]])
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=257, n_positions=512, n_embd=16, n_layer=1, n_head=2)).eval()
+
+    def logits(ids):
+        return model(input_ids=ids, position_ids=batch["position_ids"], use_cache=False).logits[0]
+
+    end = int(batch["cu_seq_lens_q"][1])
+    changed = batch["input_ids"].clone()
+    changed[0, :end] = (changed[0, :end] + 1) % 257
+    moved = ~torch.isclose(logits(batch["input_ids"]), logits(changed), atol=1e-5).all(-1)
+    known = sum(int((packed[row]["cu_seqlens"][1:] > packed[row]["cu_seqlens"][:-1]).sum()) for row in range(2))
+    print(moved[:end].all().item(), moved[end:].any().item(), len(batch["cu_seq_lens_q"]) - 1, known)
+"""
+
+
+def test_trl_keeps_packed_conversations_apart(conversations: Path, run_script: Callable[..., str]) -> None:
+    said = run_script(PACKED, conversations, code_of("chat.md", "packed", "lengths", "rows"), LOADERS, limit=300)
+    own, others, n_documents, known = said.split()
+    assert (own, others) == ("True", "False") and n_documents == known and int(known) > 4
 
 
 MEGATRON = """
