@@ -124,6 +124,43 @@ def test_a_loader_within_several_workers_is_refused_unless_it_is_told_its_rank(r
     assert "num_workers=0" in str(caught.value) and "rank=, world_size=" in str(caught.value)
 
 
+SPLIT = """
+    import os, sys
+    sys.path.append(sys.argv[2])
+    import windrow as wr
+    from datasets import IterableDataset
+    from datasets.distributed import split_dataset_by_node
+
+    os.environ.update({"RANK": "1", "WORLD_SIZE": "2"})
+    view = wr.open(sys.argv[1], dtype="uint16").pack(8)
+
+    def given():
+        for batch in wr.Loader(view, 1, shuffle=False, epochs=1, rank=0, world_size=1):
+            yield {"first": int(batch["input_ids"][0, 0]) // 8}
+
+    def found():
+        for batch in wr.Loader(view, 1, shuffle=False, epochs=1):
+            yield {"first": int(batch["input_ids"][0, 0]) // 8}
+
+    def split(generator):
+        return split_dataset_by_node(IterableDataset.from_generator(generator), rank=1, world_size=2)
+
+    print([row["first"] for row in split(given)])
+    # Nobody shares these out.
+    print([row["first"] for row in IterableDataset.from_generator(found)])
+    try:
+        next(iter(split(found)))
+    except wr.ConfigError as error:
+        print(error)
+"""
+
+
+def test_a_loader_within_a_split_data_set_is_refused_unless_it_is_told_its_rank(rows: wr.View, tmp_path: Path, run_script: Any) -> None:
+    given, found, *said = run_script(SPLIT, tmp_path / "rows.bin", Path(sys.prefix) / "loaders", limit=120).splitlines()
+    assert eval(given) == list(range(1, N, 2)) == eval(found)
+    assert "datasets.iterable_dataset" in said[0] and "rank=0, world_size=1" in said[1]
+
+
 def test_a_loader_has_what_hosts_ask_a_loader_for(rows: wr.View) -> None:
     loader = wr.Loader(rows, 8, seed=3, drop_last=False)
     assert (loader.batch_size, loader.batch_sampler, loader.sampler, loader.num_workers) == (8, None, None, 0)
