@@ -148,7 +148,7 @@ def test_missing_values_are_left_out_of_each_channel(tmp_path: Path, table: np.n
                 kept = seen[:, channel][~np.isnan(seen[:, channel])]
                 loc, scale = reference(name, kept)
                 np.testing.assert_allclose([sample["loc"][channel], sample["scale"][channel]], [loc, scale], rtol=1e-12)
-            assert np.isnan(sample["loc"][2])
+            assert (sample["loc"][2], sample["scale"][2]) == (0, 1)
             assert (sample["input_ids"][:, 2] == 0).all()
             assert not sample["loss_masks"].any()
         spread = data.windows(12, scaler=name, per="channel")[0]["input_ids"]
@@ -177,3 +177,24 @@ def test_what_does_not_fit_is_refused_with_what_would(data: wr.Dataset) -> None:
     rows = data.segments(64, scaler="robust", per="channel", labels=None, dtype="float64")[0]["input_ids"]
     np.testing.assert_array_equal(rows, data.windows(64, scaler="robust", per="channel", labels=None, dtype="float64")[0]["input_ids"])
     assert json.dumps(data.windows(8, scaler="standard").coverage())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_all_missing_is_scaled_by_nothing(tmp_path: Path, name: str) -> None:
+    """`loc` and `scale` are 0 and 1, so that what is computed with them is finite; nothing of it is learned."""
+    # All of a series, all of a part that is fitted, all of a context.
+    (tmp_path / "a.jsonl").write_text('{"sequence": [NaN, NaN, NaN, NaN, 900, 901]}\n{"sequence": [1.5, 2, 3, 4, 5, 6]}\n{"sequence": [NaN, NaN, NaN, NaN, NaN]}\n')
+    ds = wr.open(tmp_path / "a.jsonl")
+    np.save(tmp_path / "table.npy", np.array([[np.nan, 1.0]] * 3 + [[900.0, 2.0]] * 3))
+    table = wr.open(tmp_path / "table.npy", axis="time")
+    for per in ("series", "channel", "window"):
+        fit = {} if per == "window" else {"fit": (0.0, 0.5)}
+        rows = [ds.windows(3, prediction_length=2, scaler=name, per=per, nan="mask", fields=["loc", "scale"], **fit)[i] for i in (0, 2)]
+        if per != "series":
+            rows.append(table.windows(3, prediction_length=2, scaler=name, per=per, nan="mask", fields=["loc", "scale"], **fit)[0])
+        for row in rows:
+            assert np.isfinite(row["loc"]).all() and np.isfinite(row["scale"]).all()
+            assert (row["loc"].flat[0], row["scale"].flat[0]) == (0, 1)
+            assert np.isfinite(wr.inverse(row, row["input_ids"])).all()
+            # Numbers that nothing is known to scale by are not learned as they are.
+            assert np.abs(row["input_ids"]).max() < 100 and not row["loss_masks"].any()

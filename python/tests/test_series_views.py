@@ -109,6 +109,78 @@ def test_digits_beyond_float32_are_scaled(tmp_path: Path) -> None:
     assert not single[0]["input_ids"].any()
 
 
+def test_float64_has_all_digits_of_text(tmp_path: Path) -> None:
+    """Whichever format keeps them, where it is asked for; records are float32 otherwise."""
+    values = [1e9 + 0.25 * i for i in range(20)] + [float(2**53 - 1)]
+    whole = [2**53 - 2, 16_777_217]
+    digits = json.dumps(values)
+    row = {"start": "2024-01-01", "target": values}
+    texts = {
+        "a.csv": "date,x\n" + "".join(f"{2000 + i}-01-01,{x!r}\n" for i, x in enumerate(values)),
+        "a.tsf": "@attribute name string\n@data\na:" + digits[1:-1].replace(" ", "") + "\n",
+        "a.json": f"[{digits}, {whole}]",
+        "a.jsonl": f'{{"sequence": {digits}}}\n{{"sequence": {whole}}}\n',
+        "a.yaml": f"- {digits}\n- {whole}\n",
+        "data.json": json.dumps(row) + "\n" + json.dumps({**row, "target": whole}) + "\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "lists.pkl").write_bytes(pickle.dumps([values, whole]))
+    (tmp_path / "arrays.pkl").write_bytes(pickle.dumps([np.array(values), np.array(whole)]))
+    for path in tmp_path.glob("*.*"):
+        for wide in (wr.open(path), wr.open(path, dtype="float64")):
+            options = {"labels": None, "dtype": "float64"}
+            for row_of in (wide.windows(21, **options)[0]["input_ids"], wide.segments(21, **options)[0]["input_ids"], wide.crop(21, dtype="float64")[0]["values"]):
+                assert row_of.reshape(-1).tolist() == values, path.name
+            by_function = wide.windows(21, scaler=lambda series: series * 2, **options)[0]["input_ids"]
+            assert by_function.reshape(-1).tolist() == [2 * x for x in values], path.name
+            if len(wide) == 2:
+                assert wide.windows(2, **options)[-1]["input_ids"].tolist() == whole, path.name
+        told = wr.open(path, dtype="float64")
+        assert told[0].dtype == np.float64 and told[0].reshape(-1).tolist() == values and told.info()["dtype"] == "float64"
+        assert wr.open(path)[0].dtype == np.float32
+
+
+def test_whole_numbers_that_floats_do_not_have(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """numpy's cast, and a warning for each view."""
+    large = [16_777_217 + i for i in range(12)]
+    (tmp_path / "a.jsonl").write_text(json.dumps({"sequence": [*range(12)]}) + "\n" + json.dumps({"sequence": large}) + "\n")
+    np.save(tmp_path / "a.npy", np.array([[*range(12)], large]))
+    for path in (tmp_path / "a.jsonl", tmp_path / "a.npy"):
+        ds = wr.open(path)
+        for dtype in ("float32", "float16", "bfloat16"):
+            cast = np.array(large).astype("float32" if dtype == "bfloat16" else dtype)
+            for view in (ds.windows(4, dtype=dtype), ds.records(12, dtype=dtype), ds.crop(12, mode="start", dtype=dtype), ds.segments(8, dtype=dtype)):
+                caplog.clear()
+                rows = [np.asarray(next(iter(row.values()))).ravel() for _ in range(2) for row in view]
+                assert rows and (dtype == "bfloat16" or set(np.concatenate(rows).tolist()) & set(cast.tolist())), dtype
+                said = [record.getMessage() for record in caplog.records if "does not fit" in record.getMessage()]
+                assert len(said) == 1 and "record 1" in said[0] and "16777217" in said[0] and dtype in said[0], said
+                assert "dtype" in said[0].split("hint")[-1]
+        caplog.clear()
+        assert sum(len(batch["input_ids"]) for batch in wr.Loader(ds.windows(4, dtype="float32"), batch_size=2, epochs=1, drop_last=False)) == 4
+        assert sum("does not fit" in record.getMessage() for record in caplog.records) == 1
+        kept = ds.windows(4, dtype="float64")
+        caplog.clear()
+        assert kept[2]["input_ids"].tolist() == large[:4] and not caplog.records
+    with pytest.raises(wr.ConfigError, match="does not fit"):
+        wr.write(tmp_path / "out", [np.array(large)], to="shards", dtype="float32")
+
+
+def test_a_part_without_a_value_to_fit_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"sequence": [1, 2, 3, 4, 5, 6, 7, 8.5]}\n{"sequence": [498210.8]}\n')
+    ds = wr.open(tmp_path / "a.jsonl")
+    for labels in ("next", "same", None):
+        for view in (lambda: ds.windows(2, scaler="standard", labels=labels, fit=(0.0, 0.6)), lambda: ds.segments(2, scaler="max", labels=labels, fit=range(1, 4))):
+            with pytest.raises(wr.ConfigError, match="holds no value of a record of 1 value") as error:
+                view()
+            assert error.value.record == 1 and "fit" in str(error.value.hint)
+        for part in ds.split_by_time(0.6, 0.4):
+            with pytest.raises(wr.ConfigError, match="holds no value of a record of 1 value"):
+                part.windows(2, scaler="standard", labels=labels)
+    assert ds.windows(2, scaler="standard", labels=None, fit=(0.0, 1.0))[4]["input_ids"].tolist() == [0, 0]
+
+
 def test_what_is_not_finite_is_never_learned(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "s.jsonl").write_text('{"sequence": [1.0, 2.0, Infinity, 4.0, 5.0, 6.0]}\n')
     (tmp_path / "o.jsonl").write_text("[1.0, 2.0, 1e39, 4.0, 5.0, 6.0]\n[1.0, 2.0, -1e400, 4.0, 5.0, 6.0]\n")
@@ -132,7 +204,10 @@ def test_what_is_not_finite_is_never_learned(tmp_path: Path, caplog: pytest.LogC
         wr.open(tmp_path / "large.npy").windows(5)[0]
 
 
-def test_statistics_come_from_a_part(series: wr.Dataset, cache: Path) -> None:
+def test_statistics_come_from_a_part(series: wr.Dataset, cache: Path, tmp_path: Path) -> None:
+    # Of one value no part before the last holds any.
+    (tmp_path / "series" / "2.bin").unlink()
+    series = wr.open(tmp_path / "series", format="tokens", dtype="uint16")
     for fit in ((0.0, 0.7), (0, 0.7), range(0, 5)):
         row = series.windows(7, scaler="max", fit=fit)[0]["input_ids"]
         np.testing.assert_allclose(row, np.array(LEVELS[0][:7]) / 9, rtol=1e-6)

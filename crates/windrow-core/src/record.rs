@@ -96,9 +96,10 @@ pub struct Values<'a> {
 pub enum Decode {
     /// It is the value.
     Plain,
-    /// The value is the float32 next to it: records of other types among those of float32.
+    /// The value is the float32 next to it, in float64 the number itself: records of other types among those of float32.
     Single,
-    /// A number that was written without a dtype, in text, kept with all its digits: the value is the float32 next to it.
+    /// A number that was written without a dtype, in text, kept with all its digits: the value is the float32 next to it, in float64
+    /// the number itself.
     Literal,
     /// An unsigned integer whose low bits are flags: `value = stored >> bits`.
     Shift {

@@ -48,7 +48,9 @@ impl Dataset {
             (ScalerName::None, _) => (self.source.clone(), ScaledBy::Nothing),
             (ScalerName::Custom(name), Some(custom)) if name == custom.name() => {
                 self.lay(self.source.clone(), recipe.clone(), dtype, &ScaledBy::Nothing)?;
-                (Arc::new(Transformed::new(self.source.clone(), custom.clone())?), ScaledBy::Nothing)
+                let scaled = Transformed::new(self.source.clone(), custom.clone())?;
+                let scaled = if dtype == Some(DType::F64) { scaled.in_float64() } else { scaled };
+                (Arc::new(scaled), ScaledBy::Nothing)
             }
             _ => {
                 let scaling = scaling_of(&recipe)?;

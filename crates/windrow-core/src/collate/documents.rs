@@ -6,6 +6,7 @@ use memchr::memchr_iter;
 use serde::{Deserialize, Serialize};
 
 use super::borders::{Border, Part};
+use super::casts::Casts;
 use super::chosen::chosen;
 use super::learned::Learned;
 use super::starts::{mark_after, mark_starts, runs, values_before};
@@ -65,6 +66,7 @@ pub struct Documents {
     layout: DocumentsLayout,
     labels: Labels,
     track: Option<Learned>,
+    casts: Casts,
     parts: Vec<Part>,
     fields: Arc<[Field]>,
 }
@@ -101,6 +103,7 @@ impl Documents {
             layout,
             labels: Labels::Next,
             track,
+            casts: Casts::default(),
             parts: Vec::new(),
             fields: Arc::new([]),
         };
@@ -189,13 +192,13 @@ impl Documents {
                     let values = sample.source.read(*span, scratch)?;
                     if let Some(field) = inputs {
                         let out = &mut row.bytes(field)[given.start * size..given.end * size];
-                        copy_span(span, &values, 0, out, self.dtype)?;
+                        self.casts.copy(sample, span, &values, 0, out, self.dtype)?;
                     }
                     if let Some(field) = labels
                         && !told.is_empty()
                     {
                         let out = &mut row.bytes(field)[told.start * size..told.end * size];
-                        copy_span(span, &values, skip, out, self.dtype)?;
+                        self.casts.copy(sample, span, &values, skip, out, self.dtype)?;
                     }
                     if !ids.is_empty() {
                         let out = bytemuck::cast_slice_mut(&mut ids[given]);
@@ -342,7 +345,8 @@ impl Documents {
             let out = &mut row.bytes(labels)[at * size..end * size];
             match piece {
                 Piece::Read(span) => {
-                    copy_span(span, &sample.source.read(*span, scratch)?, 0, out, self.dtype)?;
+                    let values = sample.source.read(*span, scratch)?;
+                    self.casts.copy(sample, span, &values, 0, out, self.dtype)?;
                 }
                 Piece::Value(value) => lay_value(out, self.dtype, *value)?,
             }

@@ -4,6 +4,7 @@ mod batch;
 mod beside;
 mod borders;
 mod calendar;
+mod casts;
 mod chosen;
 mod codes;
 mod covariates;

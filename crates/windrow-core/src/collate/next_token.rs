@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::casts::Casts;
 use super::learned::Learned;
 use super::missing::missing_to_zero;
 use super::{Collate, Field, Labels, Row, Sample, Scratch};
@@ -9,7 +10,7 @@ use crate::array::DType;
 use crate::error::Result;
 use crate::record::Piece;
 use crate::source::{SampleScale, Schema};
-use crate::values::{copy_span, fill_value, lay_value};
+use crate::values::{fill_value, lay_value};
 
 /// Lays `length + 1` values as `input_ids` (all but the last) and `labels` (all but the first); or, as [`NextToken::labels`]
 /// says, `length` values as inputs that are their own labels or have none.
@@ -32,6 +33,7 @@ pub struct NextToken {
     begins_untold: bool,
     to_longest: bool,
     own: Option<SampleScale>,
+    casts: Casts,
     fields: Arc<[Field]>,
 }
 
@@ -74,6 +76,7 @@ impl NextToken {
             begins_untold: false,
             to_longest: false,
             own: None,
+            casts: Casts::default(),
             fields: Arc::new([]),
         };
         Ok(layout.with_fields())
@@ -214,10 +217,11 @@ impl Collate for NextToken {
                     };
                     if !inputs.is_empty() {
                         let out = &mut row.bytes(INPUTS)[inputs.start * size..inputs.end * size];
-                        copy_span(span, &values, 0, out, self.dtype)?;
+                        self.casts.copy(sample, span, &values, 0, out, self.dtype)?;
                     }
                     if is_last {
-                        copy_span(span, &values, length - at, &mut row.bytes(LABELS)[last], self.dtype)?;
+                        let out = &mut row.bytes(LABELS)[last];
+                        self.casts.copy(sample, span, &values, length - at, out, self.dtype)?;
                     }
                     if let Mask::Track(track) = self.mask
                         && !learned.is_empty()

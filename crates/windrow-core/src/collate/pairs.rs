@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::borders::{Border, Part};
+use super::casts::Casts;
 use super::chosen::{chosen, described};
 use super::learned::Learned;
 use super::missing::missing_to_zero;
@@ -11,7 +12,7 @@ use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::Piece;
 use crate::source::Schema;
-use crate::values::{copy_span, fill_value};
+use crate::values::fill_value;
 
 /// Lays each piece of n + 1 values as n positions; or, as [`Pairs::labels`] says, each of n values as n positions that are
 /// their own labels or have none. Per row of T positions:
@@ -34,6 +35,7 @@ pub struct Pairs {
     channels: Option<usize>,
     labels: Labels,
     mask_nan: bool,
+    casts: Casts,
     parts: Vec<PairPart>,
     is_chosen: bool,
     fixed: Option<Arc<[Field]>>,
@@ -90,6 +92,7 @@ impl Pairs {
             channels: schema.channels,
             labels: Labels::Next,
             mask_nan: false,
+            casts: Casts::default(),
             parts: PARTS[..BY_DEFAULT].to_vec(),
             is_chosen: false,
             fixed: None,
@@ -209,7 +212,7 @@ impl Collate for Pairs {
                 let values = sample.source.read(*span, bytes)?;
                 for (field, skip) in copied() {
                     let out = &mut row.bytes(field)[at * size..end * size];
-                    copy_span(span, &values, skip, out, self.dtype)?;
+                    self.casts.copy(sample, span, &values, skip, out, self.dtype)?;
                 }
             }
             if is_masked {

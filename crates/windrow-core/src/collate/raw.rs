@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use super::casts::Casts;
 use super::{Collate, Field, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::Result;
 use crate::record::Piece;
 use crate::source::Schema;
-use crate::values::{copy_span, lay_value};
+use crate::values::lay_value;
 
 /// Lays up to `length` values: `values` `[length]` or `[length, C]`, padded with zeros at the end, and `lengths`
 /// (int64, one per row), how many are real. dtype: the source's, unless another is asked for.
@@ -16,6 +17,7 @@ pub struct Raw {
     length: usize,
     dtype: DType,
     channels: usize,
+    casts: Casts,
     fields: Arc<[Field]>,
 }
 
@@ -29,7 +31,8 @@ impl Raw {
         let length = super::row_length(length, schema, dtype)?;
         let shape: Vec<usize> = [length].into_iter().chain(schema.channels).collect();
         let fields = [Field::new("values", dtype, shape), Field::new("lengths", DType::I64, [])].into();
-        Ok(Raw { length, dtype, channels: schema.channels.unwrap_or(1), fields })
+        let channels = schema.channels.unwrap_or(1);
+        Ok(Raw { length, dtype, channels, casts: Casts::default(), fields })
     }
 }
 
@@ -46,7 +49,8 @@ impl Collate for Raw {
             let out = &mut row.bytes(0)[at * size..end * size];
             match piece {
                 Piece::Read(span) => {
-                    copy_span(span, &sample.source.read(*span, &mut scratch.bytes)?, 0, out, self.dtype)?;
+                    let values = sample.source.read(*span, &mut scratch.bytes)?;
+                    self.casts.copy(sample, span, &values, 0, out, self.dtype)?;
                 }
                 Piece::Value(value) => lay_value(out, self.dtype, *value)?,
             }

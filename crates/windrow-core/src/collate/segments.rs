@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::borders::Part;
+use super::casts::Casts;
 use super::chosen::{chosen, described};
 use super::learned::Learned;
 use super::{Collate, Field, Labels, Row, Sample, Scratch};
@@ -10,7 +11,7 @@ use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::Piece;
 use crate::source::Schema;
-use crate::values::{copy_span, fill_value};
+use crate::values::fill_value;
 
 /// Lays each piece of a sample as a segment of its own. Per row of `length` positions:
 ///
@@ -31,6 +32,7 @@ pub struct Segments {
     pad: i64,
     labels: Labels,
     most: usize,
+    casts: Casts,
     parts: Vec<Part>,
     is_chosen: bool,
     fields: Arc<[Field]>,
@@ -68,6 +70,7 @@ impl Segments {
             pad,
             labels: Labels::Next,
             most,
+            casts: Casts::default(),
             parts,
             is_chosen: false,
             fields: Arc::new([]),
@@ -148,13 +151,14 @@ impl Collate for Segments {
             if inputs.or(labels).is_some() {
                 let values = sample.source.read(*span, bytes)?;
                 if let Some(inputs) = inputs {
-                    copy_span(span, &values, 0, &mut row.bytes(inputs)[at * size..end * size], self.dtype)?;
+                    let out = &mut row.bytes(inputs)[at * size..end * size];
+                    self.casts.copy(sample, span, &values, 0, out, self.dtype)?;
                 }
                 if let Some(labels) = labels {
                     let told = if is_same { read } else { told };
                     let labels = &mut row.bytes(labels)[at * size..end * size];
                     let (labels, last) = labels.split_at_mut(told * size);
-                    copy_span(span, &values, ahead, labels, self.dtype)?;
+                    self.casts.copy(sample, span, &values, ahead, labels, self.dtype)?;
                     fill_value(last, self.dtype, self.pad);
                 }
             }

@@ -111,9 +111,9 @@ impl Measure<'_> {
         let Scaling { precision, fit, .. } = *self.channels.scaling();
         let length = self.source.length(record)?;
         let part = fit.map_or(0..length, |fit| fit.of(length));
-        // No pair of input and label comes of fewer than two values.
-        if let (Some(fit), true) = (fit, part.is_empty() && length >= 2) {
-            return Err(Error::config(format!("fit={fit} holds no value of a record of {length} values"))
+        if let (Some(fit), true) = (fit, part.is_empty() && length > 0) {
+            let values = if length == 1 { "value" } else { "values" };
+            return Err(Error::config(format!("fit={fit} holds no value of a record of {length} {values}"))
                 .record(record)
                 .field("fit")
                 .hint("fit a longer part, or leave out the records that are too short for it"));

@@ -26,11 +26,16 @@ impl SampleScale {
         format!("({},given={})", self.scaling, self.given)
     }
 
-    /// Subtrahend and divisor of each channel of a sample.
+    /// Subtrahend and divisor of each channel of a sample; 0 and 1 where all values are missing.
     ///
     /// # Errors
     /// `Unsupported` for what cannot be scaled.
     pub fn rows(&self, values: &Values<'_>, record: u64) -> Result<Vec<[f64; 2]>> {
+        let rows = self.measured(values, record)?;
+        Ok(rows.into_iter().map(|row| self.scaling.told(row)).collect())
+    }
+
+    fn measured(&self, values: &Values<'_>, record: u64) -> Result<Vec<[f64; 2]>> {
         floats::check(values, record)?;
         let size = values.channels * values.element.dtype.size();
         let end = self.given.saturating_mul(size).min(values.bytes.len());
@@ -51,14 +56,14 @@ impl SampleScale {
     /// The sample as it is to be copied.
     ///
     /// # Errors
-    /// As [`SampleScale::rows`].
+    /// `Unsupported` for what cannot be scaled.
     pub fn scaled<'a>(
         &self,
         values: Values<'a>,
         record: u64,
         scratch: &'a mut Vec<u8>,
     ) -> Result<Values<'a>> {
-        let rows = self.rows(&values, record)?;
+        let rows = self.measured(&values, record)?;
         match rows[..] {
             [row] => {
                 let decode = scaled_by(row, self.scaling.precision, values.decode, record)?;

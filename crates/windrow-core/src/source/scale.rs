@@ -73,11 +73,18 @@ impl Scaled {
         Ok(Scaled { inner, scaling, schema, rows, width })
     }
 
-    /// Subtrahend and divisor of a record, or of each of its channels.
+    /// Subtrahend and divisor of a record, or of each of its channels; 0 and 1 where all values are missing.
     ///
     /// # Errors
     /// What reading the kept statistics says.
     pub fn rows(&self, record: u64, out: &mut Vec<[f64; 2]>) -> Result<()> {
+        let first = out.len();
+        self.measured(record, out)?;
+        out[first..].iter_mut().for_each(|row| *row = self.scaling.told(*row));
+        Ok(())
+    }
+
+    fn measured(&self, record: u64, out: &mut Vec<[f64; 2]>) -> Result<()> {
         let size = self.width * ROW_SIZE as usize;
         let mut scratch = Vec::new();
         let bytes = self.rows.read(HEAD_SIZE + record * size as u64, size, &mut scratch)?;
@@ -94,7 +101,7 @@ impl Scaled {
         scratch: &'a mut Vec<u8>,
     ) -> Result<Values<'a>> {
         let mut rows = Vec::with_capacity(self.width);
-        self.rows(record, &mut rows)?;
+        self.measured(record, &mut rows)?;
         scaled_by_channel(values, record, &rows, scratch)
     }
 

@@ -84,6 +84,13 @@ impl Scaling {
         }
     }
 
+    /// What users are told of subtrahend and divisor: 0 and 1 where all values are missing, so that what is computed with them is
+    /// finite. NaN within, so that values which nothing is known to scale by are missing too.
+    pub(super) fn told(&self, row: [f64; 2]) -> [f64; 2] {
+        let is_unknown = self.nan == Nan::Mask && row[0].is_nan();
+        if is_unknown { [0.0, 1.0] } else { row }
+    }
+
     /// How many pairs of statistics a record has.
     pub(super) fn rows_of(&self, schema: &Schema) -> usize {
         match self.per {

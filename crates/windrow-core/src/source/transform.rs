@@ -22,7 +22,8 @@ pub struct Whole<'a> {
     pub record: u64,
     /// Its values: `[T]`, or `[T, C]` row by row.
     pub values: &'a [f64],
-    /// What they are, and what the results are kept as: float32 where it holds every number that is stored, else float64.
+    /// What they are, and what the results are kept as: float32 where it holds every number that is stored, else float64; float64
+    /// also where it was asked for.
     pub dtype: DType,
     /// `None` for `[T]`, `Some(C)` for `[T, C]`.
     pub channels: Option<usize>,
@@ -70,7 +71,7 @@ impl std::fmt::Debug for Custom {
 }
 
 /// Records as a function gives them: the same number of values as were stored, float32, or float64 where the stored numbers have more
-/// digits than a float32 holds.
+/// digits than a float32 holds, or where it is asked for.
 ///
 /// The function is called once per record and its result kept, as long as the results together stay below a bound; then
 /// the ones not used for longest go, and would be made again.
@@ -91,6 +92,13 @@ impl Transformed {
     /// `Config` for JSON records.
     pub fn new(inner: SharedSource, custom: Custom) -> Result<Transformed> {
         Self::keeping(inner, custom, MOST_BYTES)
+    }
+
+    /// Passes and keeps float64, whatever is stored. Before the first record.
+    #[must_use]
+    pub fn in_float64(mut self) -> Transformed {
+        self.schema.element = Element::little(DType::F64);
+        self
     }
 
     fn keeping(inner: SharedSource, custom: Custom, most: usize) -> Result<Transformed> {

@@ -2,6 +2,7 @@
 
 use half::{bf16, f16};
 
+use super::Rounded;
 use super::number::{Cast, Float, Number};
 use crate::array::DType;
 use crate::record::Decode;
@@ -16,7 +17,7 @@ pub(super) struct Stored<'a> {
 pub(super) enum Laid {
     Yes,
     TooLarge,
-    Inexact { stored: i128, laid: f64 },
+    Inexact(Rounded),
     Fraction,
 }
 
@@ -120,10 +121,12 @@ fn kept<S: Number, T: Float>(from: Stored<'_>, out: &[T]) -> Laid {
         return Laid::Yes;
     }
     let read = if from.big_endian { S::big } else { S::little };
-    for (x, stored) in out.iter().zip(from.bytes.chunks_exact(S::SIZE)) {
+    for (at, (x, stored)) in out.iter().zip(from.bytes.chunks_exact(S::SIZE)).enumerate() {
         let (laid, stored) = (x.wide(), read(stored).shift(bits));
         if !stored.is_kept_as(laid) {
-            return stored.whole().map_or(Laid::TooLarge, |stored| Laid::Inexact { stored, laid });
+            return stored
+                .whole()
+                .map_or(Laid::TooLarge, |stored| Laid::Inexact(Rounded { at, stored, laid }));
         }
     }
     Laid::Yes

@@ -10,24 +10,60 @@ use number::Number;
 
 use crate::array::DType;
 use crate::error::{Error, Result};
-use crate::record::{Span, Values};
+use crate::record::{Decode, Span, Values};
 
 /// Lays values `skip..skip + n` into `out`, where `n × channels` numbers of `dtype` fill `out` exactly.
 ///
 /// Whole numbers go to whole numbers or floats, floats to floats. A whole number that the target cannot hold exactly is an
 /// error, never another number: 257 is not bfloat16. Fractions are rounded, and one that would become infinite is an error.
+/// Float64 has the digits of what is read as float32 but was stored with more.
 ///
 /// # Errors
 /// `Config` for a float that would become a whole number; `Corrupt` for a number that does not fit.
 pub fn copy_values(values: &Values<'_>, skip: usize, out: &mut [u8], dtype: DType) -> Result<()> {
+    match cast_values(values, skip, out, dtype)? {
+        None => Ok(()),
+        Some(Rounded { stored, laid, .. }) => Err(Error::corrupt(format!(
+            "the number {stored} does not fit {dtype}, the dtype of the batch: it would turn into {laid}"
+        ))
+        .hint("leave dtype= out for int64, or choose one with more digits")),
+    }
+}
+
+/// A whole number that a float dtype does not hold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rounded {
+    /// Its place among the numbers that were copied.
+    pub at: usize,
+    /// The number.
+    pub stored: i128,
+    /// What it was cast to.
+    pub laid: f64,
+}
+
+/// The same as numpy casts them: a whole number that a float dtype does not hold is the one next to it, or infinity. Gives the first
+/// such number.
+///
+/// # Errors
+/// `Config` for a float that would become a whole number; `Corrupt` for another number that does not fit.
+pub fn cast_values(
+    values: &Values<'_>,
+    skip: usize,
+    out: &mut [u8],
+    dtype: DType,
+) -> Result<Option<Rounded>> {
     if out.is_empty() {
         // Nothing is of any type.
-        return Ok(());
+        return Ok(None);
     }
     let width = values.element.size();
     let count = out.len() / dtype.size();
     let bytes = &values.bytes[skip * values.channels * width..][..count * width];
-    let from = Stored { bytes, big_endian: values.element.big_endian, decode: values.decode };
+    let decode = match values.decode {
+        Decode::Single | Decode::Literal if dtype == DType::F64 => Decode::Plain,
+        decode => decode,
+    };
+    let from = Stored { bytes, big_endian: values.element.big_endian, decode };
     let fits = match values.element.dtype {
         DType::Bool if dtype == DType::Bool => lay_whole::<u8, u8>(from, out),
         DType::Bool | DType::U8 => lay_from::<u8>(from, out, dtype),
@@ -44,16 +80,13 @@ pub fn copy_values(values: &Values<'_>, skip: usize, out: &mut [u8], dtype: DTyp
         DType::F64 => lay_float::<f64>(from, out, dtype),
     };
     match fits {
-        Laid::Yes => Ok(()),
+        Laid::Yes => Ok(None),
         Laid::TooLarge => Err(Error::corrupt(format!(
             "a {} number does not fit {dtype}, the dtype of the batch",
             values.element.dtype
         ))
         .hint("choose a wider dtype=")),
-        Laid::Inexact { stored, laid } => Err(Error::corrupt(format!(
-            "the number {stored} does not fit {dtype}, the dtype of the batch: it would turn into {laid}"
-        ))
-        .hint("leave dtype= out for int64, or choose one with more digits")),
+        Laid::Inexact(rounded) => Ok(Some(rounded)),
         Laid::Fraction => {
             Err(Error::config(format!("{} values cannot be stored as {dtype}", values.element.dtype))
                 .hint("choose dtype=\"float32\""))
@@ -127,7 +160,6 @@ pub fn holds(dtype: DType, value: i64) -> bool {
 mod tests {
     use super::*;
     use crate::array::Element;
-    use crate::record::Decode;
 
     fn lay(bytes: &[u8], element: Element, decode: Decode, dtype: DType) -> Result<Vec<u8>> {
         let mut out = crate::array::Buffer::zeroed(bytes.len() / element.size() * dtype.size());
@@ -267,7 +299,13 @@ mod tests {
         );
         let single =
             lay(&16_777_217i64.to_le_bytes(), Element::little(DType::I64), Decode::Single, DType::F64);
-        assert_eq!(single.unwrap(), 16_777_216f64.to_le_bytes());
+        // All digits where they are asked for.
+        assert_eq!(single.unwrap(), 16_777_217f64.to_le_bytes());
+        let literal = 0.1f64.to_le_bytes();
+        assert_eq!(
+            lay(&literal, Element::little(DType::F64), Decode::Literal, DType::F64).unwrap(),
+            literal
+        );
         let half = f16::from_f32(1.5).to_le_bytes();
         assert_eq!(f32s(&lay(&half, Element::little(DType::F16), Decode::Plain, DType::F32).unwrap()), [1.5]);
     }

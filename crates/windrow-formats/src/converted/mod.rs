@@ -6,8 +6,8 @@
 //! how long it is in the file it was made from, its dtype), the extras as JSON texts. It is only ever read by the version
 //! that wrote it; a copy that was damaged is an error, never a wrong place.
 //!
-//! All records are read as one dtype: int64 where all numbers are whole, else float32. Floats of text are kept as float64:
-//! a scaler measures them with all their digits.
+//! All records are read as one dtype: int64 where all numbers are whole, else float32; or float64, where it is asked for. Floats of
+//! text are kept as float64: a scaler measures them with all their digits.
 
 mod event;
 mod keys;
@@ -129,7 +129,8 @@ fn told(object: &dyn Object, parse: Parse, shapes: &mut Shapes<'_>) -> Result<u6
 /// file decides what it makes.
 ///
 /// # Errors
-/// What `convert` says; `Config` when the cache would grow beyond `cache_limit`, or for options that speak of tokens.
+/// What `convert` says; `Config` when the cache would grow beyond `cache_limit`, or for options that speak of tokens: of dtypes there is
+/// float64 alone.
 pub(super) fn open_by(
     format: &'static str,
     probe: &Probe,
@@ -137,8 +138,12 @@ pub(super) fn open_by(
     how: &str,
     convert: impl FnOnce(&dyn Object, &mut Draft, u64) -> Result<()>,
 ) -> Result<SharedSource> {
-    options
-        .refuse_those_of_ids("numbers of this file say themselves what they are", "leave the option out")?;
+    let is_wide = options.dtype == Some(DType::F64);
+    let of_ids = Options { dtype: options.dtype.filter(|_| !is_wide), ..options.clone() };
+    of_ids.refuse_those_of_ids(
+        "numbers of this file say themselves what they are",
+        "leave the option out; dtype=\"float64\" reads series with all their digits",
+    )?;
     let object = expanded(&probe.store, &probe.key, options.cache_limit)?;
     if object.size() == 0 {
         return Err(Error::corrupt("expected series, found 0 bytes")
@@ -150,7 +155,7 @@ pub(super) fn open_by(
         log::info!("converting {} once, into {}", object.name(), cache_folder()?.display());
         convert(object.as_ref(), draft, limit)
     })?;
-    Ok(Arc::new(Converted::new(format, object, made)?))
+    Ok(Arc::new(Converted::new(format, object, made, is_wide)?))
 }
 
 /// A number written with one digit and a comma becomes 8 bytes, an empty list a row: 14 times the file at most. What
@@ -258,7 +263,12 @@ struct Converted {
 }
 
 impl Converted {
-    fn new(format: &'static str, object: Arc<dyn Object>, made: Arc<dyn Object>) -> Result<Self> {
+    fn new(
+        format: &'static str,
+        object: Arc<dyn Object>,
+        made: Arc<dyn Object>,
+        is_wide: bool,
+    ) -> Result<Self> {
         let damaged = || {
             Error::corrupt("a file of the cache is damaged")
                 .at(made.name())
@@ -275,7 +285,7 @@ impl Converted {
         let schema = Schema {
             kind: Kind::Numbers,
             channels: channels.map(usize::try_from).transpose().map_err(|_| damaged())?,
-            ..Schema::numbers(Element::little(header.dtype))
+            ..Schema::numbers(Element::little(if is_wide { DType::F64 } else { header.dtype }))
         };
         Ok(Converted {
             format,
@@ -380,7 +390,8 @@ impl Source for Converted {
         let channels = self.schema.channels.unwrap_or(1);
         let element = Element::little(row.dtype);
         // Whole numbers among floats, and float64, are read as the float32 next to them.
-        let decode = match self.header.dtype {
+        let decode = match self.schema.element.dtype {
+            DType::F64 => Decode::Plain,
             _ if row.is_literal => Decode::Literal,
             DType::F32 if row.dtype != DType::F32 => Decode::Single,
             _ => Decode::Plain,
@@ -431,6 +442,9 @@ impl Source for Converted {
         let mut hash = Xxh3::new();
         hash.update(self.format.as_bytes());
         hash.update(&self.header.identity().collect::<Vec<u8>>());
+        if self.schema.element.dtype == DType::F64 {
+            hash.update(b"float64");
+        }
         Ok(hash.digest())
     }
 

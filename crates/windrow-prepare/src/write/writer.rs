@@ -376,10 +376,6 @@ pub(crate) fn stored_dtype(
 /// # Errors
 /// `Config` naming record and value for a number that does not fit.
 pub(crate) fn lay(values: &Values<'_>, start: u64, out: &mut [u8], dtype: DType, record: u64) -> Result<()> {
-    let values = &match values.decode {
-        Decode::Literal if dtype == DType::F64 => Values { decode: Decode::Plain, ..*values },
-        _ => *values,
-    };
     copy_values(values, 0, out, dtype).map_err(|e| misfit(values, start, dtype, record, e))
 }
 
