@@ -116,3 +116,13 @@ def test_the_program_shows_rows(lines, capfd):
     assert "columns" in (out := capfd.readouterr().out) and "text (JSON), id (JSON)" in out
     assert _native._main(["windrow", "peek", str(lines), "--columns", "text,id", "-n", "1"]) == 0
     assert "hay" in capfd.readouterr().out
+
+
+def test_a_table_of_one_number_a_row_names_from_frame(tmp_path):
+    for to in ("parquet", "arrow"):
+        path = tmp_path / f"a.{to}"
+        wr.write(path, [{"date": f"2024-01-{i + 1:02}", "a": i + 0.5} for i in range(9)], to=to)
+        with pytest.raises(wr.ConfigError, match="wr.from_frame"):
+            wr.open(path).windows(8)
+        with pytest.raises(wr.ConfigError, match="wr.from_frame"):
+            wr.open(path, column="a")

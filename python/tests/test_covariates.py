@@ -105,7 +105,7 @@ def test_frames_have_times_and_what_is_resumed_is_the_same() -> None:
     for found, expected in zip(spawned, DataLoader(view, batch_size=4), strict=True):
         assert (found["time_features"] == expected["time_features"]).all()
     plan = wr.Loader(view, batch_size=4, seed=1).state_dict()
-    other = wr.from_frame(frame).windows(12, stride=1, fields=["time_features", "item"], freq="D")
+    other = wr.from_frame(frame).windows(12, stride=1, fields=["time_features", "item"], freq="60min")
     with pytest.raises(wr.MismatchError, match="the state belongs to another plan"):
         wr.Loader(other, batch_size=4, seed=1).load_state_dict(plan)
 

@@ -82,7 +82,7 @@ def refused(path, data, match, error=wr.CorruptError, **options):
         ("a,b\nx,y\n", "text in every column: a, b", None),
         ("a,b\n1,x\ny,2\n", "text in every column: a, b", None),
         (b"a,\xff\n1,2\n", "expected UTF-8", 1),
-        (b"t,a\n\xff,2\n", "expected UTF-8", None),
+        (b"t,a\n\xff,2\n", "expected UTF-8", 2),
         ("a,b\n1,2\n".encode("utf-16"), "UTF-16", None),
         ("a,b\n1,2\n".encode("utf-32"), "UTF-32", None),
     ],
@@ -117,7 +117,7 @@ def test_cells_are_numbers_gaps_or_text(tmp_path, caplog):
         ds = wr.open(path)
     np.testing.assert_array_equal(ds[0][:, 0], np.float32([1, 2.5, -300, 0.5] + [nan] * 6 + [inf, -inf, inf, 7]))
     # What looks like numbers for a while is left out, and that is said.
-    assert ds[0].shape == (14, 1) and ds.extras(0) == {"columns": ["x"], "start": "1_000"}
+    assert ds[0].shape == (14, 1) and ds.extras(0) == {"item_id": "1_000", "columns": ["x"]}
     said = [record.getMessage() for record in caplog.records]
     assert any('"late" is left out: "text" in line 11' in line for line in said)
     assert any("1 numbers are beyond float32" in line for line in said)
@@ -339,3 +339,143 @@ def test_tsf(tmp_path):
     ds = wr.open(path)
     assert (ds[0] == numbers.astype(np.float32)).all() and (ds[1] == ds[0][:9]).all()
     assert [ds.length(i) for i in range(2)] == [200_000, 9]
+
+
+def days(first, n, step=1):
+    return [str(np.datetime64(first) + step * i) for i in range(n)]
+
+
+def table(path, head, rows):
+    path.write_text(head + "\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("head", ["unique_id,ds,y", "shop,ds,y", "ds,item_id,y", "y,ds,series_id"])
+@pytest.mark.parametrize("ids", [("a", "b"), (1, 2)])
+def test_a_long_table_is_a_series_of_each_id(tmp_path, head, ids):
+    if ids == (1, 2) and "shop" in head:
+        return
+    rows = [(u, d, o + i % 3 + 0.5) for u, o, n in zip(ids, (0, 1000), (40, 25)) for i, d in enumerate(days("2024-01-01", n))]
+    order = {"unique_id,ds,y": (0, 1, 2), "shop,ds,y": (0, 1, 2), "ds,item_id,y": (1, 0, 2), "y,ds,series_id": (2, 1, 0)}[head]
+    ds = wr.open(table(tmp_path / "a.csv", head, [[row[i] for i in order] for row in rows]))
+    assert [series.shape for series in ds] == [(40, 1), (25, 1)]
+    assert ds[1][:2].ravel().tolist() == [1000.5, 1001.5]
+    assert ds.extras(1) == {"item_id": ids[1], "columns": ["y"], "start": "2024-01-01", "freq": "D"}
+    one = wr.open(tmp_path / "a.csv", column="y")
+    assert [series.tolist() for series in one] == [series.ravel().tolist() for series in ds]
+    for row in ds.windows(8, fields=["time_features", "item"]):
+        assert row["input_ids"].max() < 100 or row["input_ids"].min() > 100
+    assert wr.verify(tmp_path / "a.csv")["problems"] == []
+    span = wr.trace(wr.Loader(ds.windows(8), batch_size=1, shuffle=False), step=4)
+    assert str(tmp_path / "a.csv") in json.dumps(span, default=str)
+
+
+def test_ids_count_their_times_or_have_none(tmp_path):
+    ds = wr.open(table(tmp_path / "a.csv", "unique_id,ds,y", [("a", 5, 1), ("a", 6, 2), ("b", 1, 3), ("b", 2, 4)]))
+    assert [series.ravel().tolist() for series in ds] == [[1, 2], [3, 4]]
+    assert ds.extras(0) == {"item_id": "a", "columns": ["y"], "start": 5}
+    refused(tmp_path / "b.csv", "unique_id,ds,y\na,1,1\na,2,1\na,3,1\na,5,1\n", "5 comes after 3, expected 4", wr.ConfigError)
+    ds = wr.open(table(tmp_path / "c.csv", "shop,y,z", [("a", 1, 2), ("a", 2, 3), ("b", 3, 4)]))
+    assert [series.shape for series in ds] == [(2, 2), (1, 2)] and ds.extras(1) == {"item_id": "b", "columns": ["y", "z"]}
+    # A column of numbers that turns out to be text is none of any series.
+    ds = wr.open(table(tmp_path / "d.csv", "shop,y,late", [("a", 1, 2), ("a", 2, 3), ("b", 3, "x")]))
+    assert [series.ravel().tolist() for series in ds] == [[1, 2], [3]]
+
+
+@pytest.mark.parametrize(
+    ("text", "match", "line"),
+    [
+        ("unique_id,y\na,1\na,2\nb,3\na,4\n", r"unique_id \"a\" continues after lines of another one.*\(line 2\)", 5),
+        ("shop,y\na,1\nb,2\na,3\nb,4\n", r"shop \"a\" continues.*\(line 2\)", 4),
+        ("unique_id,y\n1,1\n2,2\n1,3\n", r"unique_id \"1\" continues.*\(line 2\)", 4),
+        ("shop,y\na,1\na,2\n,3\n", "the line is of no series", 4),
+        ("d,y\n2024-01-01,1\n2024-01-02,2\n2024-01-02,3\n", "2024-01-02 comes after 2024-01-02, expected a later time", 4),
+        ("d,y\n2024-01-02,1\n2024-01-01,2\n", "2024-01-01 comes after 2024-01-02", 3),
+        ("d,y\n\n2024-01-01,1\n2024-01-02,2\n2024-01-05,2\n2024-01-06,3\n", "2024-01-05 comes after 2024-01-02, expected 2024-01-03 00:00:00, as in most", 5),
+        ("u,d,y\na,2024-01-01,1\na,2024-01-02,1\na,2024-01-03,1\nb,2024-01-01,1\nb,2024-01-03,1\n", "2024-01-03 comes after 2024-01-01", 6),
+        ("d,u,y\n2024-01-01,a,1\n2024-01-02,a,1\n2024-01-01,b,1\n2024-01-02,b,1\n", "expected a later time", 4),
+    ],
+)
+def test_lines_that_are_apart_or_at_other_times_are_refused(tmp_path, text, match, line):
+    error = refused(tmp_path / "a.csv", text, match, wr.ConfigError)
+    assert error.field == f"line {line}" and error.hint
+
+
+def test_a_line_without_a_time_is_refused(tmp_path):
+    for cell in ("", "total", "2024-02-30"):
+        error = refused(tmp_path / "a.csv", f"d,y\n2024-01-01,1\n{cell},2\n", "expected a time in column \"d\"")
+        assert error.field == "line 3"
+
+
+@pytest.mark.parametrize(
+    "freq", ["D", "h", "15min", "30s", "W-MON", "MS", "ME", "QS-JAN", "QE-DEC", "YS-JAN", "B", "2D", "3MS", "2W-MON"]
+)
+def test_frequencies_are_those_of_from_frame(tmp_path, freq):
+    pd = pytest.importorskip("pandas")
+    start = "2024-01-01"
+    frame = pd.DataFrame({"ds": pd.date_range(start, periods=40, freq=freq), "y": np.arange(40.0)})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    beside = wr.from_frame(frame, layout="channels").extras(0)
+    assert wr.open(tmp_path / "a.csv").extras(0)["freq"] == beside["freq"]
+    gap = frame.drop(index=20)
+    gap.to_csv(tmp_path / "gap.csv", index=False)
+    with pytest.raises(wr.ConfigError, match="expected") as row:
+        wr.from_frame(gap, layout="channels")
+    with pytest.raises(wr.ConfigError, match="expected") as error:
+        wr.open(tmp_path / "gap.csv")
+    # Names are a line, and rows count from 0.
+    assert f"row {int(error.value.field.split()[1]) - 2}: " in str(row.value)
+
+
+def test_features_are_of_the_times_of_a_table(tmp_path):
+    path = table(tmp_path / "a.csv", "date,y", [(day, i) for i, day in enumerate(days("2024-01-01", 20))])
+    ds = wr.open(path)
+    week = ds.windows(8, labels=None, fields=["time_features"])[0]["time_features"][:, 0]
+    assert ((week + 0.5) * 6).round().tolist() == [0, 1, 2, 3, 4, 5, 6, 0]
+    assert wr.Loader(ds.windows(8, fields=["time_features"], freq="24h"), batch_size=1)
+    with pytest.raises(wr.ConfigError, match="freq=\"h\", found times of the frequency \"D\"") as error:
+        ds.windows(8, fields=["time_features"], freq="h")
+    assert error.value.record == 0
+    slashes = table(tmp_path / "b.csv", "date,y", [(f"1990/1/{i + 1} 0:00", i) for i in range(9)])
+    assert wr.open(slashes).extras(0) == {"columns": ["y"], "start": "1990-01-01 00:00:00", "freq": "D"}
+    assert wr.open(slashes).windows(8, fields=["time_features"])[0]["time_features"].shape == (8, 3)
+
+
+def test_texts_that_are_neither_times_nor_ids_are_said(tmp_path, caplog):
+    for text, said in (
+        ("d,y\n7/1/2016,1\n7/2/2016,2\n", "times of column \"d\" are not read"),
+        ("d,y\n7/1/2016,1\n7/1/2016,2\n", "times of column \"d\" are not read"),
+        ("d,y\n2024-01-01T00:00Z,1\n2024-01-01T01:00Z,2\n", "times of column \"d\" are not read"),
+        ("name,y\nx,1\nz,2\n", "column \"name\" has another text in every line"),
+        ("name,y\n" + "".join(f"x{i},{i}\n" for i in range(6000)), "column \"name\" has another text in every line"),
+    ):
+        caplog.clear()
+        (tmp_path / "a.csv").write_text(text)
+        ds = wr.open(tmp_path / "a.csv")
+        assert len(ds) == 1 and len(ds[0]) == text.count("\n") - 1 and said in caplog.text
+        assert ds.extras(0)["start"] == text.split("\n")[1].split(",")[0]
+
+
+def test_a_column_that_counts_lines_is_left_out(tmp_path, caplog):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"ds": pd.date_range("2024-01-01", periods=20), "y": np.arange(20.0)})
+    two = pd.concat([frame.assign(unique_id="a"), frame.assign(unique_id="b")])
+    for name, data, columns in (("a", frame, ["y"]), ("b", frame[5:], ["y"]), ("c", two, ["y"])):
+        caplog.clear()
+        data.to_csv(tmp_path / f"{name}.csv")
+        ds = wr.open(tmp_path / f"{name}.csv")
+        assert ds.extras(0)["columns"] == columns and ds[0].shape[1] == 1
+        assert "the first column has no name and counts the lines: it is left out" in caplog.text
+    caplog.clear()
+    assert wr.open(table(tmp_path / "d.csv", ",y", [(1, 2), (5, 3)])).extras(0)["columns"] == ["", "y"]
+
+
+def test_tsf_has_start_and_frequency(tmp_path):
+    path = tmp_path / "a.tsf"
+    for said, freq in (("daily", "D"), ("half_hourly", "30min"), ("weekly", "W"), ("10_minutes", "10min"), ("4_seconds", "4s"), ("monthly", "M")):
+        path.write_text(f"@attribute series_name string\n@attribute start_timestamp date\n@frequency {said}\n@data\nT1:2024-01-03 00-00-00:" + ",".join(f"{i}.5" for i in range(20)) + "\n")
+        ds = wr.open(path)
+        assert ds.extras(0) == {"series_name": "T1", "start_timestamp": "2024-01-03T00:00:00", "start": "2024-01-03T00:00:00", "freq": freq}
+        assert len(ds.windows(8, fields=["time_features"])[0]["time_features"]) == 8
+    path.write_text("@attribute start_timestamp date\n@frequency odd\n@data\n2024-01-03 00-00-00:1.5,2\n")
+    assert "freq" not in wr.open(path).extras(0)

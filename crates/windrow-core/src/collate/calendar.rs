@@ -236,6 +236,35 @@ fn last_day(month: i64) -> i64 {
     i64::from(first.to_epoch_days()) - 1
 }
 
+/// Whether frequencies in pandas's words are of the same length, whatever a week or a year begins with; `None` for other words.
+pub(super) fn are_as_long(one: &str, other: &str) -> Option<bool> {
+    Some(length_of(one)? == length_of(other)?)
+}
+
+// How many of the smallest unit that a frequency is a multiple of: nanoseconds, months, or business days.
+fn length_of(text: &str) -> Option<(i128, char)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let n: i128 = if digits == 0 { 1 } else { text[..digits].parse().ok()? };
+    let name = text[digits..].split('-').next().unwrap_or_default();
+    let second = 1_000_000_000;
+    let (size, unit) = match name {
+        "ns" | "N" => (1, 'n'),
+        "us" | "U" => (1000, 'n'),
+        "ms" | "L" => (1_000_000, 'n'),
+        "s" | "S" => (second, 'n'),
+        "min" | "T" => (60 * second, 'n'),
+        "h" | "H" => (3600 * second, 'n'),
+        "D" => (i128::from(DAY) * second, 'n'),
+        "W" => (7 * i128::from(DAY) * second, 'n'),
+        "B" => (1, 'B'),
+        "M" | "MS" | "ME" => (1, 'M'),
+        "Q" | "QS" | "QE" => (3, 'M'),
+        "Y" | "YS" | "YE" | "A" | "AS" => (12, 'M'),
+        _ => return None,
+    };
+    Some((n.checked_mul(size)?, unit))
+}
+
 /// Seconds since 1970 of a time as text: `2021`, `2021-03`, `2021-03-05`, `2021-03-05 13:45:30.5`, or with a `T` between date and time.
 /// Fractions of a second are left out.
 ///

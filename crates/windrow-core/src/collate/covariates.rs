@@ -1,6 +1,6 @@
 //! What is known beside series, from the metadata of their records: times, and features that are static or go on in time.
 
-use super::calendar::{Frequency, seconds_of};
+use super::calendar::{Frequency, are_as_long, seconds_of};
 use super::{Field, Row};
 use crate::array::{Buffer, DType, Element};
 use crate::error::{Error, Result};
@@ -98,17 +98,17 @@ pub struct OfSeries {
 }
 
 impl Covariates {
-    /// Those that are wanted, of all records. `freq` is preferred to a frequency beside the record.
+    /// Those that are wanted, of all records. `freq` is a frequency that is not beside the record, or as long as the one that is.
     ///
     /// # Errors
-    /// `Config` naming the record for metadata that is not there or of another shape than that of the first record; what
+    /// `Config` naming the record for metadata that is not there, of another frequency or of another shape than that of the first record; what
     /// `records` says.
     pub fn read(
         wanted: &[Covariate],
         freq: Option<&str>,
         records: impl Iterator<Item = Result<OfSeries>>,
     ) -> Result<Covariates> {
-        let given = freq.map(Frequency::parse).transpose()?;
+        let given = freq.map(|freq| Ok::<_, Error>((freq, Frequency::parse(freq)?))).transpose()?;
         let mut columns: Vec<(Covariate, Column)> = Vec::new();
         let mut before = Vec::new();
         for (record, found) in (0..).zip(records) {
@@ -168,7 +168,11 @@ impl Covariates {
     }
 }
 
-fn add_time(known: Option<&mut Column>, extras: &Extras, given: Option<Frequency>) -> Result<Option<Column>> {
+fn add_time(
+    known: Option<&mut Column>,
+    extras: &Extras,
+    given: Option<(&str, Frequency)>,
+) -> Result<Option<Column>> {
     let no_times = |what: &str| {
         Error::config(format!("time_features of a record without {what}")).field("fields").hint(
             "times come from start and freq beside a record (ds.extras(i)), as GluonTS's files and wr.from_frame have them; \
@@ -177,7 +181,12 @@ fn add_time(known: Option<&mut Column>, extras: &Extras, given: Option<Frequency
     };
     let Some(Value::Text(start)) = extras.get(START) else { return Err(no_times("a start in time")) };
     let frequency = match (given, extras.get(FREQ)) {
-        (Some(given), _) => given,
+        (Some((said, _)), Some(Value::Text(found))) if are_as_long(said, found) == Some(false) => {
+            return Err(Error::config(format!("freq={said:?}, found times of the frequency {found:?}"))
+                .field(FREQ)
+                .hint("leave freq out: the frequency of these times is known"));
+        }
+        (Some((_, given)), _) => given,
         (None, Some(Value::Text(freq))) => Frequency::parse(freq)?,
         (None, _) => return Err(no_times("a frequency")),
     };
@@ -190,7 +199,10 @@ fn add_time(known: Option<&mut Column>, extras: &Extras, given: Option<Frequency
         }
         Some(_) => Err(Error::config("time_features of series of several frequencies")
             .field(FREQ)
-            .hint("open the series of each frequency by themselves and join them with wr.mix")),
+            .hint(
+                "they have other features, which no batch can hold together: train on the series of each frequency by themselves, or leave \
+                 time_features out of fields",
+            )),
     }
 }
 

@@ -150,7 +150,10 @@ impl Schema {
             Kind::Rows => {
                 let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
                 Err(Error::config(format!("the records are rows of {}, not numbers", names.join(", ")))
-                    .hint("open it with column=, which chooses the numbers; ds[i] gives rows"))
+                    .hint(
+                        "open it with column= where a column holds the numbers of a record in each row; a table of one number a row is read with \
+                         pandas or polars and given to wr.from_frame; ds[i] gives rows",
+                    ))
             }
         }
     }

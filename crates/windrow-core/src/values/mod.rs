@@ -302,10 +302,7 @@ mod tests {
         // All digits where they are asked for.
         assert_eq!(single.unwrap(), 16_777_217f64.to_le_bytes());
         let literal = 0.1f64.to_le_bytes();
-        assert_eq!(
-            lay(&literal, Element::little(DType::F64), Decode::Literal, DType::F64).unwrap(),
-            literal
-        );
+        assert_eq!(lay(&literal, Element::little(DType::F64), Decode::Literal, DType::F64).unwrap(), literal);
         let half = f16::from_f32(1.5).to_le_bytes();
         assert_eq!(f32s(&lay(&half, Element::little(DType::F16), Decode::Plain, DType::F32).unwrap()), [1.5]);
     }

@@ -1,7 +1,7 @@
 //! Series that cannot be read in place (text, pickles): converted once into a file of the cache, and read from there. What
 //! one value after the other can be told of goes through [`Shapes`]; tables write their columns with the [`Writer`].
 //!
-//! The file: a header of 72 bytes, the values one record after the other (little-endian, each record in the dtype that it
+//! The file: a header of 80 bytes, the values one record after the other (little-endian, each record in the dtype that it
 //! was written with), a row of 40 bytes per record (the bytes of values and of extras up to its end, where it begins and
 //! how long it is in the file it was made from, its dtype), the extras as JSON texts. It is only ever read by the version
 //! that wrote it; a copy that was damaged is an error, never a wrong place.
@@ -29,12 +29,12 @@ pub(super) use self::event::{Event, MOST_DEPTH, START, Sink, TARGET, word_of_tar
 pub(super) use self::literal::Literal;
 pub(super) use self::parts::Parts;
 pub(super) use self::shapes::{Reading, Shapes};
-pub(super) use self::writer::Writer;
+pub(super) use self::writer::{Ended, Writer};
 
 /// Part of the cache file's name: another number, and everything is converted anew.
-const VERSION: &str = "series 4";
+const VERSION: &str = "series 5";
 const MAGIC: [u8; 8] = *b"wrseries";
-const HEADER: usize = 72;
+const HEADER: usize = 80;
 const ROW: u64 = 40;
 /// `channels` of `[T]`, and `uniform` where lengths differ.
 const NONE: u64 = u64::MAX;
@@ -191,11 +191,14 @@ struct Header {
     content: u64,
     /// Bytes of the values as they are read, float32 for literals.
     told_size: u64,
+    /// Bytes of the extras by which a plan knows them.
+    known_size: u64,
 }
 
 impl Header {
     fn bytes(self) -> [u8; HEADER] {
-        let words = self.words(self.values_size).into_iter().chain([self.told_size]);
+        let words = self.words(self.values_size, self.extras_size);
+        let words = words.into_iter().chain([self.told_size, self.known_size]);
         let mut bytes = [0; HEADER];
         bytes[..8].copy_from_slice(&MAGIC);
         for (place, word) in bytes[8..].chunks_exact_mut(8).zip(words) {
@@ -206,13 +209,13 @@ impl Header {
 
     /// What it says of the records, by which a plan knows them: how wide a literal is kept changes none of its values.
     fn identity(self) -> impl Iterator<Item = u8> {
-        let words = self.words(self.told_size);
+        let words = self.words(self.told_size, self.known_size);
         MAGIC.into_iter().chain(words.into_iter().flat_map(u64::to_le_bytes))
     }
 
-    fn words(self, values_size: u64) -> [u64; 7] {
+    fn words(self, values_size: u64, extras_size: u64) -> [u64; 7] {
         let dtype = u64::from(self.dtype == DType::F32);
-        [dtype, self.channels, self.records, values_size, self.extras_size, self.uniform, self.content]
+        [dtype, self.channels, self.records, values_size, extras_size, self.uniform, self.content]
     }
 
     fn read(bytes: &[u8]) -> Option<Header> {
@@ -228,6 +231,7 @@ impl Header {
             uniform: word(6)?,
             content: word(7)?,
             told_size: word(8)?,
+            known_size: word(9)?,
         })
     }
 

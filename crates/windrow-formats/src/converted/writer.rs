@@ -36,6 +36,19 @@ pub(crate) struct Writer<'d> {
     pub(super) overflowed: u64,
     /// Bytes of the values, had they been kept as what they are read as.
     told_size: u64,
+    /// Bytes of the extras that a plan knows.
+    known_size: u64,
+}
+
+/// A series of a table that is written row by row.
+pub(crate) struct Ended {
+    /// What is beside it.
+    pub(crate) extras: String,
+    /// Bytes of that by which a plan knows it: what is only told of the same file changes none of its batches.
+    pub(crate) known: u64,
+    pub(crate) rows: u64,
+    /// Its place in the file.
+    pub(crate) place: Range<u64>,
 }
 
 impl<'d> Writer<'d> {
@@ -53,6 +66,7 @@ impl<'d> Writer<'d> {
             dtype: None,
             told: None,
             told_size: 0,
+            known_size: 0,
             part: Vec::new(),
             is_whole: true,
             records: 0,
@@ -162,20 +176,49 @@ impl<'d> Writer<'d> {
 
     /// Ends a record: what is beside it, its number of values, its place in the file.
     pub(crate) fn end_record(&mut self, extras: &str, length: u64, place: Range<u64>) -> Result<()> {
+        self.end_record_known(extras, extras.len() as u64, length, place)
+    }
+
+    /// The same, where a plan knows `known` bytes of what is beside it.
+    pub(crate) fn end_record_known(
+        &mut self,
+        extras: &str,
+        known: u64,
+        length: u64,
+        place: Range<u64>,
+    ) -> Result<()> {
         self.append_part()?;
+        let series = Ended { extras: extras.to_string(), known, rows: length, place };
+        self.end_at(self.values.size(), &series)
+    }
+
+    /// Ends the open record as several, one after the other, whose rows have `width` floats.
+    pub(crate) fn end_records(&mut self, width: usize, series: impl Iterator<Item = Ended>) -> Result<()> {
+        self.append_part()?;
+        for series in series {
+            (self.dtype, self.told) = (Some(DType::F64), Some(DType::F32));
+            self.end_at(self.start + series.rows * (width * size_of::<f64>()) as u64, &series)?;
+        }
+        Ok(())
+    }
+
+    // Its values end at this byte.
+    fn end_at(&mut self, end: u64, series: &Ended) -> Result<()> {
+        let Ended { extras, known, rows: length, place } = series;
         self.extras.append(extras.as_bytes())?;
-        let end = self.values.size() - HEADER as u64;
+        self.known_size += known;
         let dtype = self.dtype.take().unwrap_or(DType::F32);
         let told = self.told.take().unwrap_or(dtype);
-        self.told_size += (self.values.size() - self.start) / dtype.size() as u64 * told.size() as u64;
+        self.told_size += (end - self.start) / dtype.size() as u64 * told.size() as u64;
         let dtypes = dtype as u64 | (told as u64) << 32;
-        for word in [end, self.extras.size(), place.start, place.end - place.start, dtypes] {
+        let of_values = end - HEADER as u64;
+        for word in [of_values, self.extras.size(), place.start, place.end - place.start, dtypes] {
             self.rows.append(&word.to_le_bytes())?;
         }
-        self.start = self.values.size();
+        self.start = end;
         self.uniform = match self.records {
-            0 => Some(length),
-            _ => self.uniform.filter(|uniform| *uniform == length),
+            0 => Some(*length),
+            _ => self.uniform.filter(|uniform| uniform == length),
         };
         self.records += 1;
         self.check_limit(0)
@@ -196,6 +239,7 @@ impl<'d> Writer<'d> {
             extras_size: self.extras.size(),
             uniform: self.uniform.unwrap_or(NONE),
             content,
+            known_size: self.known_size,
         };
         self.values.append_all(&mut self.rows)?;
         self.values.append_all(&mut self.extras)?;

@@ -4,6 +4,7 @@
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 use windrow_core::{Error, Result};
 
+use super::times::Wrong;
 use crate::converted::Parts;
 
 /// Bytes of one cell: a quote that nobody closed makes one of all that follows.
@@ -96,13 +97,31 @@ impl<'o> Cells<'o> {
 
     /// The number of the line that it begins in.
     pub(super) fn line(&self) -> u64 {
-        self.begin().map_or(0, |(line, _)| line)
+        self.begin(self.start, self.is_first).map_or(0, |(line, _)| line)
+    }
+
+    /// The byte at which it begins; of the first one of a line what is between the lines comes before it.
+    pub(super) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// The error of a line.
+    pub(super) fn wrong_line(&self, wrong: Wrong) -> Error {
+        let other = wrong.other.and_then(|start| self.begin(start, true).ok());
+        let other = other.map_or(String::new(), |(line, _)| format!(" (line {line})"));
+        let what = format!("{}{other}", wrong.what);
+        let error = if wrong.is_corrupt { Error::corrupt(what) } else { Error::config(what) };
+        let error = error.at(self.file()).hint(wrong.hint);
+        match self.begin(wrong.place, true) {
+            Ok((line, byte)) => error.byte(byte).field(format!("line {line}")),
+            Err(_) => error.byte(wrong.place),
+        }
     }
 
     /// The error that something is wrong with the cell that was read last.
     pub(super) fn wrong(&self, what: impl Into<String>, hint: &str) -> Error {
         let error = Error::corrupt(what).at(self.file()).hint(hint);
-        match self.begin() {
+        match self.begin(self.start, self.is_first) {
             Ok((line, byte)) => error.byte(byte).field(format!("line {line}")),
             Err(_) => error.byte(self.start),
         }
@@ -115,7 +134,7 @@ impl<'o> Cells<'o> {
 
     // The line in which the cell begins, and its first byte: of the first one of a line, what is between the lines was read
     // with it.
-    fn begin(&self) -> Result<(u64, u64)> {
+    fn begin(&self, start: u64, is_first: bool) -> Result<(u64, u64)> {
         const MARK: &[u8] = b"\xef\xbb\xbf";
         let object = self.parts.object();
         let (mut line, mut before, mut at) = (1, 0, 0);
@@ -124,8 +143,8 @@ impl<'o> Cells<'o> {
             let size = (object.size() - at).min(64 << 10) as usize;
             for (place, byte) in (at..).zip(object.read(at, size, &mut scratch)?) {
                 let is_mark = place < 3 && MARK.get(place as usize) == Some(byte);
-                let is_between = self.is_first && (is_mark || matches!(byte, b'\r' | b'\n'));
-                if place >= self.start && !is_between {
+                let is_between = is_first && (is_mark || matches!(byte, b'\r' | b'\n'));
+                if place >= start && !is_between {
                     return Ok((line, place));
                 }
                 line += u64::from(*byte == b'\r' || *byte == b'\n' && before != b'\r');
@@ -133,6 +152,6 @@ impl<'o> Cells<'o> {
             }
             at += size as u64;
         }
-        Ok((line, self.start))
+        Ok((line, start))
     }
 }

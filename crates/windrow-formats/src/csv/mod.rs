@@ -1,7 +1,10 @@
-//! Series in CSV and TSV: a file is one series, its columns of numbers the channels; converted once, then read in place.
+//! Series in CSV and TSV: a file is one series, or one of each ID, its columns of numbers the channels; converted once, then read in
+//! place.
 
 mod cells;
+mod long;
 mod table;
+mod times;
 
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign};
 use windrow_core::source::SharedSource;
@@ -19,7 +22,7 @@ static INFO: FormatInfo = FormatInfo {
     name: "csv",
     title: "Series in CSV or TSV",
     layout: "one `.csv` or `.tsv` file, also `.gz` and `.zst`, with names in its first line",
-    records: "one series of numbers [T, C], the columns that hold nothing else; with `column=` [T]; `columns` and `start` beside it",
+    records: "one series of numbers [T, C], the columns that hold nothing else, or one of each ID; with `column=` [T]; `columns`, `item_id`, `start` and `freq` beside it",
     written_by: "any program",
     holds: &[Holds::Series],
     series_suffixes: &[".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst"],

@@ -1,20 +1,21 @@
-//! A table as one series, in one pass: which of its columns hold only numbers is known at its end, so those that turn out to
-//! hold text are taken out then.
+//! A table as one series, or one of each ID, in one pass: which of its columns hold only numbers is known at its end, so those that
+//! turn out to hold text are taken out then.
 
-use serde_json::{Value, json};
 use windrow_core::store::{Draft, Object};
 use windrow_core::{Error, Result};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cells::Cells;
-use crate::converted::{Literal, Parts, Writer};
+use super::long::Long;
+use crate::converted::{Ended, Literal, Parts, Writer};
 
 /// Columns of a table; their names are held.
 const MOST_COLUMNS: usize = 1 << 20;
 /// Characters of a cell or of names that an error shows.
 const SHOWN: usize = 200;
 
-const NOT_UTF8: &str = "convert it, from Latin-1 for example: iconv -f ISO-8859-1 -t UTF-8 OLD > NEW";
+pub(super) const NOT_UTF8: &str =
+    "convert it, from Latin-1 for example: iconv -f ISO-8859-1 -t UTF-8 OLD > NEW";
 const RAGGED: &str =
     "every line has a cell for each name in the first one; a cell with a comma in it needs quotes";
 
@@ -32,8 +33,8 @@ pub(super) enum Asked {
 /// Writes the series of a table.
 ///
 /// # Errors
-/// `Corrupt` for lines of several widths, text where numbers must be, a table without numbers; `Config` for a column that is
-/// not there.
+/// `Corrupt` for lines of several widths, text where numbers or times must be, a table without numbers; `Config` for a column that is
+/// not there, lines of a series that are apart, times that are not in order or not regular.
 pub(super) fn convert(
     object: &dyn Object,
     draft: &mut Draft,
@@ -46,7 +47,8 @@ pub(super) fn convert(
     let names = head(&mut cells)?;
     let mut columns = Columns::of(&cells, names, asked)?;
     let mut rows = 0;
-    while read_row(&mut cells, &mut columns)? {
+    let mut long = None;
+    while read_row(&mut cells, &mut columns, &mut long)? {
         for column in columns.written() {
             writer.put_text(columns.row[*column])?;
         }
@@ -57,6 +59,8 @@ pub(super) fn convert(
         return Err(at(Error::corrupt("expected lines of numbers below the names, found none"))
             .hint("the copy looks unfinished"));
     }
+    let Some(mut long) = long else { return Ok(()) };
+    long.ended(&columns.names).map_err(|wrong| cells.wrong_line(wrong))?;
     let kept = columns.kept();
     if kept.is_empty() {
         return Err(at(Error::corrupt(format!(
@@ -71,11 +75,23 @@ pub(super) fn convert(
     if kept.len() < columns.written().len() {
         writer.keep_columns(columns.written().len(), &kept)?;
     }
-    let extras = columns.extras(&kept).map_err(|start| {
-        let found = String::from_utf8_lossy(start);
+    let start = columns.start().map(std::str::from_utf8).transpose().map_err(|_| {
+        let found = String::from_utf8_lossy(columns.start().unwrap_or_default());
         at(Error::corrupt(format!("expected UTF-8, found {:?}", shown(&found))).hint(NOT_UTF8))
     })?;
-    writer.end_record(&extras, rows, 0..object.size())?;
+    columns.say(&cells, &long);
+    let names = columns.kept_names(&kept);
+    let series = long.series();
+    let ends = series.iter().skip(1).map(|next| next.place).chain([object.size()]);
+    let places = series.iter().zip(ends).map(|(series, end)| match series.place {
+        _ if long.series().len() == 1 => 0..object.size(),
+        start => start..end,
+    });
+    let ended = series.iter().zip(places).map(|(series, place)| {
+        let [known, extras] = long.extras(series, &names, start);
+        Ended { extras, known: known.len() as u64, rows: series.rows, place }
+    });
+    writer.end_records(kept.len(), ended)?;
     let channels = match asked {
         Asked::One(_) => None,
         _ => Some(kept.len() as u64),
@@ -86,7 +102,8 @@ pub(super) fn convert(
         _ => {
             let mut hash = Xxh3::new();
             hash.update(&cells.hash().to_le_bytes());
-            hash.update(extras.as_bytes());
+            let known = series.first().map(|first| long.extras(first, &names, start));
+            hash.update(known.map_or(String::new(), |[known, _]| known).as_bytes());
             hash.digest()
         }
     };
@@ -119,13 +136,19 @@ fn head(cells: &mut Cells<'_>) -> Result<Vec<String>> {
 }
 
 // Reads a line; `false` behind the last one.
-fn read_row(cells: &mut Cells<'_>, columns: &mut Columns) -> Result<bool> {
+fn read_row(cells: &mut Cells<'_>, columns: &mut Columns, long: &mut Option<Long>) -> Result<bool> {
     let wanted = columns.names.len();
-    let mut column = 0;
+    let (mut column, mut start) = (0, 0);
     loop {
         let Some(is_last) = cells.next()? else { return Ok(false) };
+        if column == 0 {
+            start = cells.start();
+        }
         if column == wanted {
             return Err(cells.wrong(format!("expected {wanted} cells in a line, found more"), RAGGED));
+        }
+        if let Some(long) = long {
+            long.take(column, cells.cell());
         }
         match columns.take(column, cells.cell()) {
             Taken::Wrong => {
@@ -152,7 +175,9 @@ fn read_row(cells: &mut Cells<'_>, columns: &mut Columns) -> Result<bool> {
             if column < wanted {
                 return Err(cells.wrong(format!("expected {wanted} cells in a line, found {column}"), RAGGED));
             }
-            columns.end_row();
+            let long = long.get_or_insert_with(|| columns.told());
+            let begins = long.row(start, &columns.names).map_err(|wrong| cells.wrong_line(wrong))?;
+            columns.end_row(begins);
             return Ok(true);
         }
     }
@@ -187,9 +212,12 @@ struct Columns {
     is_text: Vec<bool>,
     /// The first one that holds text.
     first_text: usize,
-    /// Cells of the first line, of columns that may turn out to be that one.
+    /// Cells of the first line.
     firsts: Vec<Vec<u8>>,
     is_first_row: bool,
+    /// The number in the first column, where that has no name and has counted lines so far.
+    counted: Option<f64>,
+    first_count: f64,
     /// Numbers of the line that is read.
     row: Vec<Literal>,
 }
@@ -223,6 +251,8 @@ impl Columns {
             first_text: count,
             firsts: Vec::new(),
             is_first_row: true,
+            counted: None,
+            first_count: 0.0,
             row: vec![Literal::GAP; count],
         })
     }
@@ -235,7 +265,37 @@ impl Columns {
     /// Places among the written columns of those that hold only numbers.
     fn kept(&self) -> Vec<usize> {
         let written = self.written().iter().enumerate();
-        written.filter(|(_, column)| !self.is_text[**column]).map(|(place, _)| place).collect()
+        let kept = written.filter(|(_, column)| !self.is_text[**column] && !self.is_count(**column));
+        kept.map(|(place, _)| place).collect()
+    }
+
+    // A column without a name at the front that counts the lines.
+    fn is_count(&self, column: usize) -> bool {
+        column == 0 && self.asked.is_none() && self.counted.is_some()
+    }
+
+    fn kept_names(&self, kept: &[usize]) -> Vec<&str> {
+        kept.iter().map(|place| self.names[self.written()[*place]].as_str()).collect()
+    }
+
+    // What of the first line tells of the others.
+    fn told(&mut self) -> Long {
+        let mut long = Long::of(&self.names, &self.firsts, &self.is_asked);
+        for (column, cell) in self.firsts.iter().enumerate() {
+            long.take(column, cell);
+            self.is_text[column] |= long.tells(column);
+        }
+        long
+    }
+
+    /// Says what is not as it may be meant.
+    fn say(&self, cells: &Cells<'_>, long: &Long) {
+        if let Some(warning) = &long.warning {
+            log::warn!("{}: {warning}", cells.file());
+        }
+        if self.is_count(0) {
+            log::warn!("{}: the first column has no name and counts the lines: it is left out", cells.file());
+        }
     }
 
     // Whether a cell of this column has a say.
@@ -245,7 +305,7 @@ impl Columns {
 
     fn take(&mut self, column: usize, cell: &[u8]) -> Taken {
         let is_candidate = column < self.first_text;
-        if self.is_first_row && is_candidate {
+        if self.is_first_row {
             self.firsts.push(cell.to_vec());
         }
         if !self.matters(column) {
@@ -263,28 +323,32 @@ impl Columns {
                 self.row[column] = Literal::GAP;
                 if is_candidate {
                     self.first_text = column;
-                    self.firsts.truncate(column + 1);
                 }
                 if self.asked.is_none() { Taken::LeftOut } else { Taken::Fits }
             }
         }
     }
 
-    fn end_row(&mut self) {
+    // `begins`: with the line another series begins, which may be counted anew.
+    fn end_row(&mut self, begins: bool) {
+        let number = self.row.first().map_or(f64::NAN, |first| first.value);
+        let is_next = match self.counted {
+            None => self.is_first_row && self.names.first().is_some_and(String::is_empty),
+            Some(before) => number == before + 1.0 || begins && number == self.first_count,
+        };
+        if self.is_first_row {
+            self.first_count = number;
+        }
+        self.counted = (is_next && number.fract() == 0.0).then_some(number);
         if self.is_first_row {
             self.found = (0..self.names.len()).filter(|column| !self.is_text[*column]).collect();
             self.is_first_row = false;
         }
     }
 
-    /// Metadata of the series; the bytes of its start, where they are not UTF-8.
-    fn extras(&self, kept: &[usize]) -> Result<String, &[u8]> {
-        let names: Vec<&str> = kept.iter().map(|place| self.names[self.written()[*place]].as_str()).collect();
-        let mut extras = json!({ "columns": names });
-        if let Some(start) = self.firsts.get(self.first_text) {
-            extras["start"] = Value::from(std::str::from_utf8(start).map_err(|_| start.as_slice())?);
-        }
-        Ok(extras.to_string())
+    /// The first cell of the first column of text.
+    fn start(&self) -> Option<&[u8]> {
+        self.firsts.get(self.first_text).map(Vec::as_slice)
     }
 }
 

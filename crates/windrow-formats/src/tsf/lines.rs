@@ -30,10 +30,10 @@ pub(super) fn convert(object: &dyn Object, draft: &mut Draft, limit: u64) -> Res
     if lines.parts.ahead()?.starts_with(MARK) {
         lines.parts.consume(MARK.len());
     }
-    let attributes = lines.declared()?;
+    let (attributes, freq) = lines.declared()?;
     let mut writer = Writer::new(draft, object.name(), limit)?;
     while lines.next_line()? {
-        lines.series(&attributes, &mut writer).map_err(|error| error.record(writer.records()))?;
+        lines.series(&attributes, freq, &mut writer).map_err(|error| error.record(writer.records()))?;
     }
     if writer.records() == 0 {
         return Err(lines
@@ -52,9 +52,9 @@ struct Lines<'o> {
 }
 
 impl Lines<'_> {
-    /// The attributes that are declared before `@data`.
-    fn declared(&mut self) -> Result<Vec<Attribute>> {
-        let mut attributes: Vec<Attribute> = Vec::new();
+    /// The attributes that are declared before `@data`, and what pandas calls the frequency.
+    fn declared(&mut self) -> Result<(Vec<Attribute>, Option<&'static str>)> {
+        let (mut attributes, mut freq) = (Vec::<Attribute>::new(), None);
         loop {
             if !self.next_line()? {
                 return Err(self
@@ -72,7 +72,7 @@ impl Lines<'_> {
             ) {
                 (Some("@data"), None, ..) => {
                     self.line += 1;
-                    return Ok(attributes);
+                    return Ok((attributes, freq));
                 }
                 (Some("@attribute"), Some(name), Some(holds), None) => {
                     let Some(holds) = Holds::named(holds) else {
@@ -92,7 +92,8 @@ impl Lines<'_> {
                         self.wrong(format!("expected @attribute NAME TYPE, found {:?}", shown(&text)))
                     );
                 }
-                // Of the frequency, the horizon and others nothing is needed.
+                (Some("@frequency"), Some(name), None, None) => freq = frequency(name),
+                // Of the horizon and others nothing is needed.
                 (Some(word), ..) if word.starts_with('@') => {}
                 _ => {
                     let what = format!("expected a line that begins with `@`, found {:?}", shown(&text));
@@ -104,7 +105,12 @@ impl Lines<'_> {
     }
 
     /// Reads the series of a line.
-    fn series(&mut self, attributes: &[Attribute], writer: &mut Writer<'_>) -> Result<()> {
+    fn series(
+        &mut self,
+        attributes: &[Attribute],
+        freq: Option<&str>,
+        writer: &mut Writer<'_>,
+    ) -> Result<()> {
         let start = self.parts.place();
         let mut extras = Map::new();
         for (found, attribute) in attributes.iter().enumerate() {
@@ -138,11 +144,13 @@ impl Lines<'_> {
             writer.put_text(literal)?;
             count += 1;
             if end != Some(b',') {
-                let extras = match extras.is_empty() {
+                let text = |extras: &Map<String, Value>| match extras.is_empty() {
                     true => String::new(),
-                    false => Value::Object(extras).to_string(),
+                    false => Value::Object(extras.clone()).to_string(),
                 };
-                writer.end_record(&extras, count, start..self.parts.place())?;
+                let known = text(&extras).len() as u64;
+                add_times(&mut extras, freq);
+                writer.end_record_known(&text(&extras), known, count, start..self.parts.place())?;
                 self.line += u64::from(end.is_some());
                 return Ok(());
             }
@@ -194,6 +202,37 @@ impl Lines<'_> {
             .byte(self.start)
             .field(format!("line {}", self.line))
     }
+}
+
+// As GluonTS's series have them, beside the attributes that say so; an attribute of the same name stays.
+fn add_times(extras: &mut Map<String, Value>, freq: Option<&str>) {
+    if let Some(start) = extras.get("start_timestamp").filter(|start| start.is_string()).cloned() {
+        extras.entry("start").or_insert(start);
+        if let Some(freq) = freq {
+            extras.entry("freq").or_insert(freq.into());
+        }
+    }
+}
+
+// What pandas calls a frequency of the archive; weeks end on any day.
+fn frequency(name: &str) -> Option<&'static str> {
+    Some(match name.to_ascii_lowercase().as_str() {
+        "secondly" | "seconds" => "s",
+        "4_seconds" => "4s",
+        "10_seconds" => "10s",
+        "minutely" => "min",
+        "5_minutes" => "5min",
+        "10_minutes" => "10min",
+        "15_minutes" => "15min",
+        "half_hourly" => "30min",
+        "hourly" => "h",
+        "daily" => "D",
+        "weekly" => "W",
+        "monthly" => "M",
+        "quarterly" => "Q",
+        "yearly" => "Y",
+        _ => return None,
+    })
 }
 
 // Every byte is a character.

@@ -18,7 +18,7 @@ static INFO: FormatInfo = FormatInfo {
     name: "tsf",
     title: "Monash .tsf",
     layout: "one `.tsf` file, also `.gz` and `.zst`: `@attribute` lines, `@data`, then a series a line",
-    records: "numbers [T] with the attributes beside them, dates as ISO 8601",
+    records: "numbers [T] with the attributes beside them, dates as ISO 8601, and `start` and `freq`",
     written_by: "the Monash forecasting archive, GluonTS",
     holds: &[Holds::Series],
     series_suffixes: &[".tsf", ".tsf.gz", ".tsf.zst"],

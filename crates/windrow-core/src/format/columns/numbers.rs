@@ -40,7 +40,10 @@ impl<S: Samples> Numbers<S> {
             _ => {
                 return Err(Error::config(format!("the column {name:?} is {holds}, not numbers"))
                     .field("column")
-                    .hint("column= names an ndarray, or with dtype= a column of bytes"));
+                    .hint(
+                        "column= names an ndarray, or with dtype= a column of bytes; a table of one number a row is read with pandas or polars \
+                         and given to wr.from_frame",
+                    ));
             }
         };
         // Of what is left out nothing is known.
