@@ -50,7 +50,11 @@ def test_good_ones_verify_and_damage_is_found(name, tmp_path):
     shutil.copytree(GOLDEN / name, tmp_path / "copy")
     for made in ("case.json", "expected.json"):
         (tmp_path / "copy" / made).unlink()
-    assert wr.verify(tmp_path / "copy")["problems"] == []
+    problems = wr.verify(tmp_path / "copy")["problems"]
+    # Nobody said that it holds examples: a field that they do not have is told of.
+    assert [problem["found"] for problem in problems] == (
+        ["the record has field 9 of tf.train.Example, which is not known"] if name == "tf_unpacked" else []
+    )
     data = max((tmp_path / "copy").glob("*.*"), key=lambda path: path.stat().st_size)
     data.write_bytes(data.read_bytes()[:-1])
     assert wr.verify(tmp_path / "copy")["problems"]
@@ -213,6 +217,78 @@ WRITTEN = ["a.tfrecord", "a.array_record", "a.bagz", "a.bag"]
 
 def format_of(name):
     return "bagz" if ".bag" in name else name.split(".")[1]
+
+
+def field(number, body):
+    """A field of a Protocol Buffers message: of bytes, of a length below 128."""
+    assert len(body) < 128
+    return bytes([number << 3 | 2, len(body)]) + body
+
+
+def feature(*numbers):
+    return field(3, field(1, bytes(numbers)))
+
+
+def entry(name, value):
+    return field(1, field(1, name.encode()) + field(2, value))
+
+
+EXAMPLE = field(1, entry("id", feature(5)))
+LISTS = field(2, entry("words", field(1, feature(7)) + field(1, feature(8, 9))))
+
+# A tf.train.SequenceExample, and fields that no version of tf.train.Example has, each where one may be.
+NOT_EXAMPLES = {
+    "context": (EXAMPLE + LISTS, "tf.train.SequenceExample"),
+    "lists": (LISTS, "tf.train.SequenceExample"),
+    "lists_first": (LISTS + EXAMPLE, "tf.train.SequenceExample"),
+    "no_lists": (EXAMPLE + field(2, b""), "tf.train.SequenceExample"),
+    "example": (EXAMPLE + field(3, b"more"), "field 3 of tf.train.Example"),
+    "another_two": (EXAMPLE + field(2, b"more"), "field 2 of tf.train.Example"),
+    "number": (EXAMPLE + b"\x20\x01", "field 4 of tf.train.Example"),
+    "features": (field(1, entry("id", feature(5)) + field(2, b"more")), "field 2 of tf.train.Features"),
+    "entry": (field(1, field(1, field(1, b"id") + field(2, feature(5)) + field(9, b""))), "field 9 of .* of tf.train.Features"),
+    "kind": (field(1, entry("id", feature(5)) + entry("x", field(4, b"more"))), "field 4 of tf.train.Feature"),
+    "list": (field(1, entry("id", field(3, field(1, b"\x05") + field(2, b"\x06")))), "field 2 of tf.train.Int64List"),
+    "wire": (field(1, entry("id", field(2, field(1, bytes(4)) + b"\x08\x05"))), "field 1 of tf.train.FloatList"),
+}
+
+
+def plain_records(path, records):
+    """A file of these bytes, of which nothing beside it says what they hold."""
+    wr.write(path, [{"value": record} for record in records], to=format_of(path.name))
+    for beside in path.parent.glob(f"{path.name}.windrow*"):
+        beside.unlink()
+
+
+@pytest.mark.parametrize("file", WRITTEN)
+@pytest.mark.parametrize("name", NOT_EXAMPLES)
+def test_what_an_example_has_not_is_refused_by_its_name(file, name, tmp_path):
+    record, words = NOT_EXAMPLES[name]
+    path, later = tmp_path / file, tmp_path / "later" / file
+    later.parent.mkdir()
+    plain_records(path, [record, EXAMPLE])
+    plain_records(later, [EXAMPLE, record])
+    refused = {"first": lambda: wr.open(path), "said": lambda: wr.open(path, payload="example")[0]}
+    if name in ("number", "wire"):
+        # Numbers hold no features: where it is said that these are examples, they are skipped as other readers do.
+        assert refused.pop("said")()["id"].size < 2
+    for options in [{}, *([{"payload": "example"}] if "said" in refused else []), {"column": "id"}, {"columns": ["id"]}]:
+        refused[f"later, {options}"] = lambda options=options: list(wr.open(later, **options))
+    refused["written"] = lambda: wr.convert(wr.open(later), tmp_path / "out.jsonl", to="jsonl")
+    for what, read in refused.items():
+        with pytest.raises(wr.UnsupportedError, match=words) as caught:
+            read()
+        assert (caught.value.record, caught.value.path) == ((0, str(path)) if what in ("first", "said") else (1, str(later)))
+        assert 'payload="bytes"' in caught.value.hint, what
+    assert list(wr.open(path, payload="bytes")) == [record, EXAMPLE]
+    assert wr.verify(later)["problems"][0]["record"] == 1
+
+
+# Other messages of Protocol Buffers, and what only begins as an example does, are bytes as before.
+@pytest.mark.parametrize("record", [b"\x08\x05", field(1, b"hello"), field(2, b"hello") + field(7, b""), field(2, field(1, b"")), b""])
+def test_other_messages_are_bytes(record, tmp_path):
+    plain_records(tmp_path / "a.tfrecord", [record])
+    assert list(wr.open(tmp_path / "a.tfrecord")) == [record]
 
 
 @pytest.mark.parametrize("name", WRITTEN)

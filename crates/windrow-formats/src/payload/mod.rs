@@ -72,12 +72,13 @@ pub(crate) fn open(blobs: impl Blobs, probe: &Probe, options: &Options) -> Resul
         write::as_written(written, &mut options);
     }
     let options = &options;
+    let is_said = options.payload.is_some();
     let payload = match options.payload {
         Some(payload) => payload,
         None if options.dtype.is_some() => Payload::Bytes,
         None => guessed(&blobs)?,
     };
-    let records = Records::new(blobs, payload, options).map_err(|e| e.or_at(probe.display()))?;
+    let records = Records::new(blobs, (payload, is_said), options).map_err(|e| e.or_at(probe.display()))?;
     columns::open(records, probe, options)
 }
 
@@ -87,23 +88,36 @@ fn guessed(blobs: &impl Blobs) -> Result<Payload> {
     }
     let mut scratch = Vec::new();
     let first = blobs.blob(0, &mut scratch)?;
-    Ok(match example::parse(first) {
-        Ok(features) if !features.is_empty() => Payload::Example,
-        _ => Payload::Bytes,
-    })
+    match example::is_one(first).map_err(|e| at(blobs, 0, e))? {
+        true => Ok(Payload::Example),
+        false => Ok(Payload::Bytes),
+    }
+}
+
+// An error with the place of a record.
+fn at(blobs: &impl Blobs, record: u64, error: Error) -> Error {
+    match blobs.place(record) {
+        Ok((file, place)) => {
+            let byte = error.place().byte.map_or(place.start, |byte| place.start + byte);
+            error.at(blobs.name(file)).record(record).byte(byte)
+        }
+        Err(_) => error.record(record),
+    }
 }
 
 /// Records with the values that they hold.
 struct Records<B> {
     blobs: B,
     payload: Payload,
+    /// Whether somebody said so; else the first record does.
+    is_said: bool,
     columns: Vec<Column>,
     /// Which of them are numbers, where one was asked for; the other column is then the rest of the record.
     numbers: Option<usize>,
 }
 
 impl<B: Blobs> Records<B> {
-    fn new(blobs: B, payload: Payload, options: &Options) -> Result<Records<B>> {
+    fn new(blobs: B, (payload, is_said): (Payload, bool), options: &Options) -> Result<Records<B>> {
         let holds = match payload {
             Payload::Bytes => "bytes",
             Payload::Text => "text",
@@ -127,18 +141,11 @@ impl<B: Blobs> Records<B> {
             }
             _ => (vec![column(WHOLE, Kind::Value)], None),
         };
-        Ok(Records { blobs, payload, columns, numbers })
+        Ok(Records { blobs, payload, is_said, columns, numbers })
     }
 
-    // An error with the place of a record.
     fn at(&self, record: u64, error: Error) -> Error {
-        match self.blobs.place(record) {
-            Ok((file, place)) => {
-                let byte = error.place().byte.map_or(place.start, |byte| place.start + byte);
-                error.at(self.blobs.name(file)).record(record).byte(byte)
-            }
-            Err(_) => error.record(record),
-        }
+        at(&self.blobs, record, error)
     }
 
     // All that a record holds.
@@ -152,7 +159,7 @@ impl<B: Blobs> Records<B> {
                 Err(e) => Err(Error::corrupt("expected UTF-8 text").byte(e.valid_up_to() as u64)),
             },
             Payload::Json => json_value(bytes, &Place::default()),
-            Payload::Example => example::parse(bytes).map(Value::Struct),
+            Payload::Example => example::parse(bytes, self.is_said).map(Value::Struct),
         };
         value.map_err(|e| self.at(record, e))
     }
