@@ -139,6 +139,85 @@ def test_fractions_are_not_written_as_codes(tmp_path):
     assert "another format" in refused.value.hint
 
 
+# Latents saved by mistake, and not codes in another dtype.
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64, torch.bfloat16])
+def test_floats_with_fractions_are_not_codes(dtype, tmp_path):
+    codes = torch.arange(12 * 9).reshape(12, 9).to(dtype)
+    torch.save(codes, tmp_path / "whole.pt")
+    assert (wr.open(tmp_path / "whole.pt")[0] == codes.to(torch.int64).numpy()).all()
+    codes[7, 2] = 3.5
+    torch.save(codes, tmp_path / "latents.pt")
+    ds = wr.open(tmp_path)
+    assert len(ds) == 2
+    for read in (lambda: ds[0], lambda: ds.codes(20, "start").loader(1, shuffle=False, num_threads=0).__next__(),
+                 lambda: wr.convert(ds, tmp_path / "out", to="shards")):  # fmt: skip
+        with pytest.raises(wr.CorruptError, match="expected a code, found 3.5") as caught:
+            read()
+        assert (caught.value.path, caught.value.record) == (str(tmp_path / "latents.pt"), 0)
+    assert [problem["file"] for problem in wr.verify(tmp_path)["problems"]] == [str(tmp_path / "latents.pt")]
+
+
+def test_codes_beyond_the_codebook_are_named_by_their_value(tmp_path):
+    for number, (wrong, dtype) in enumerate([(1024, "int16"), (-1, "int16"), (70_000, "int64"), (-5, "int8")]):
+        codes = np.zeros((20, 9), dtype)
+        codes[4, 3] = wrong
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        torch.save(torch.from_numpy(codes), folder / "a.pt")
+        for options in ({"length": 30}, {"length": 30, "keep_tail": True}):
+            with pytest.raises(wr.CorruptError, match=f"code {wrong} at frame 4, channel 3.*0 to 1023") as caught:
+                wr.open(folder).codes(mode="start", **options)[0]
+            assert caught.value.record == 0
+    with pytest.raises(wr.CorruptError, match="code 70000 at frame 4, channel 3.*int16"):
+        wr.open(tmp_path / "2").codes(30, "start", codebook_size=None, dtype="int16")[0]
+
+
+MARK = b"\xef\xbb\xbf"
+
+
+def test_a_byte_order_mark_is_not_part_of_a_prompt(tmp_path):
+    folder = tmp_path / "encoded_audio"
+    folder.mkdir()
+    (tmp_path / "prompts").mkdir()
+    for name in "abcde":
+        torch.save(torch.zeros(5, 9, dtype=torch.int16), folder / f"{name}.pt")
+    (folder / "a.txt").write_bytes(MARK + b"slow piano\n")
+    (tmp_path / "prompts" / "b.txt").write_bytes(b"slow piano")
+    (tmp_path / "prompts" / "c_prompt.txt").write_bytes(b" " + MARK + b" slow piano")
+    (folder / "e.txt").write_bytes(MARK)
+    (tmp_path / "metadata.json").write_text(json.dumps({"d.pt": {"text": "\ufeffslow piano"}}))
+    ds = wr.open(tmp_path)
+    wanted = ["slow piano"] * 4 + [""]
+    assert [ds.extras(i)["text"] for i in range(5)] == wanted
+    wr.convert(ds, tmp_path / "shards", to="shards")
+    records = [{"sequence": np.zeros((5, 9), "int16"), "text": "\ufeffslow piano"}]
+    wr.write(tmp_path / "marked", records, to="shards")
+    for i, ds in [*((i, ds) for i in range(4)), (0, wr.open(tmp_path / "shards")), (0, wr.open(tmp_path / "marked"))]:
+        row = ds.codes(10, "start", text_length=16, masks="lengths")[i]
+        assert bytes(row["src_tokens"].astype("uint8")).rstrip(b"\0") == b"slow piano" and row["src_lens"] == 10
+
+
+@pytest.mark.parametrize("options", [{}, {"masks": None}, {"masks": "dense"}, {"keep_tail": True}, {"unconditional": 0.5}])
+def test_padding_of_frames_and_of_text_is_counted_each_by_itself(tracks, options):
+    for text_length in (3, 16, 5000):
+        if options.get("masks") == "dense" and text_length > 100:
+            continue
+        told = {"masks": "lengths", **options}
+        view = wr.open(tracks).codes(40, "start", text_length=text_length, **told)
+        loader = wr.Loader(view, batch_size=4, seed=0, drop_last=False, num_threads=0, epochs=1)
+        frames, rows, text, tokens = 0, 0, 0, 0
+        for batch in loader:
+            frames += int(batch["tgt_lens"].sum())
+            rows += batch["tgt_tokens"].shape[0] * batch["tgt_tokens"].shape[1]
+            text += int((batch["src_tokens"] != 0).sum())
+            tokens += batch["src_tokens"].size
+        stats, metrics = loader.stats(), loader.metrics()
+        assert (stats["values"], stats["positions"], stats["text_values"], stats["text_positions"]) == (frames, rows, text, tokens)
+        assert stats["padding_share"] == metrics["data/padding_share"] == pytest.approx(1 - frames / rows)
+        assert stats["text_padding_share"] == metrics["data/text_padding_share"] == pytest.approx(1 - text / tokens)
+        assert f'windrow_text_values_total{{rank="0"}} {text}' in loader.prometheus()
+
+
 def test_what_is_no_tensor_is_refused_by_name(tmp_path):
     cases = {
         "dict": {"codes": torch.zeros(2, 2)},

@@ -240,6 +240,10 @@ pub(crate) fn grid(codes: &Bound<'_, PyAny>) -> PyResult<(Vec<usize>, Vec<i64>)>
         let error = Error::config(format!("codes of {}, expected whole numbers", array.getattr("dtype")?));
         return Err(raise(py, &error));
     }
+    if kind == "u" && !is_empty && array.call_method0("max")?.gt(i64::MAX)? {
+        let error = format!("code {} does not fit int64", array.call_method0("max")?);
+        return Err(raise(py, &Error::config(error)));
+    }
     let bytes = array.call_method1("astype", ("int64",))?.call_method0("tobytes")?;
     let bytes = bytes.cast::<PyBytes>()?.as_bytes();
     let number = |bytes: &[u8]| {

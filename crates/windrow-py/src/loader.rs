@@ -411,7 +411,8 @@ impl Loader {
     /// A dict. Of the loader, in this process: ``batches``, ``samples`` and ``bytes`` delivered, ``repeated``
     /// (samples among them that fill last batches), ``values`` (those in the rows of the first tensor: tokens, steps of series) and
     /// ``positions`` (values and padding), ``padding_share`` (the part of positions that is padding), ``waited_secs`` (how long the
-    /// program waited for batches), ``threads``. Batches of records have no positions.
+    /// program waited for batches), ``threads``. Batches of records have no positions. Of audio codes these three count frames, and
+    /// ``text_values``, ``text_positions`` and ``text_padding_share`` the bytes of their texts; 0 for other data.
     ///
     /// ``rank``: for which rank the loader reads: ``rank``, ``world_size``, and ``by``, what says so: ``"rank, world_size"`` (the
     /// arguments), ``"group"``, ``"torch.distributed"``, ``"jax.distributed"``, the variables that were believed, or ``"no launcher"``.
@@ -445,6 +446,7 @@ impl Loader {
         rank.set_item("world_size", shard.world_size())?;
         rank.set_item("by", by)?;
         stats.set_item("rank", rank)?;
+        stats.set_item("text_padding_share", all.text_padding_share())?;
         let of_parts = self.running().part_samples();
         if !of_parts.is_empty() {
             let parts = PyDict::new(py);

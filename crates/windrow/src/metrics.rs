@@ -32,6 +32,12 @@ const METRICS: &[Metric] = &[
     counter("values", "Values in these rows, as tokens, without padding.", |s, _| s.values as f64),
     counter("bytes", "Bytes of batches delivered to this rank.", |s, _| s.bytes as f64),
     gauge("padding_share", "Part of the positions of rows that is padding.", |s, _| s.padding_share()),
+    counter("text_values", "Bytes of texts beside audio codes, without padding.", |s, _| {
+        s.text_values as f64
+    }),
+    gauge("text_padding_share", "Part of the positions of these texts that is padding.", |s, _| {
+        s.text_padding_share()
+    }),
     counter("waited_seconds", "Seconds that the program waited for batches.", |s, _| s.waited_secs),
     gauge("epoch", "The epoch, from 0.", |_, cursor| cursor.epoch as f64),
     gauge("epoch_samples", "Samples of the epoch delivered to all ranks.", |_, cursor| cursor.samples as f64),

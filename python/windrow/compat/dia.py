@@ -197,9 +197,7 @@ class PreEncodedDACDataset(_Keyed):
 
     def __getitem__(self, idx: int) -> _Item:
         number = in_range(idx, len(self), "sample")
-        codes, extras = self._tracks[number], self._tracks.extras(number)
-        if extras.get("mono"):
-            codes = codes[:, : codes.shape[1] // 2]
+        codes, extras = self._codes(number), self._tracks.extras(number)
         draw = self._draw(number)
         length = self.config.data.audio_length
         start = _start(draw, len(codes), length, self.use_sliding_window)
@@ -207,6 +205,20 @@ class PreEncodedDACDataset(_Keyed):
         if self.config.data.channels == 2 * grid.shape[1]:
             grid = torch.cat([grid, grid], dim=1)
         return _prompt(extras["text"], draw), grid, None
+
+
+    def _codes(self, number: int) -> Any:
+        try:
+            codes = self._tracks[number]
+        except windrow.CorruptError as error:
+            # As the original, which drops the fractions of floats; windrow reads none of them as a code.
+            if error.path is None or not os.path.isfile(error.path):
+                raise
+            stored = torch.load(error.path, weights_only=True)
+            if not (stored.is_floating_point() and stored.abs().max() < 2**53):
+                raise
+            return stored.to(torch.int64).numpy()
+        return codes[:, : codes.shape[1] // 2] if self._tracks.extras(number).get("mono") else codes
 
 
 class NoSoundError(windrow.NotFoundError, ValueError):
@@ -338,7 +350,7 @@ def _prompt_of(sound: str, folder: str) -> str | None:
     if not os.path.isfile(path):
         return None
     try:
-        return Path(path).read_text(encoding="utf-8").strip()
+        return Path(path).read_text(encoding="utf-8-sig").strip()
     except UnicodeDecodeError as error:
         raise failure(windrow.CorruptError, f"the prompt is not UTF-8: {error.reason}", path=path, byte=error.start) from error
 

@@ -58,8 +58,10 @@ pub struct Batch {
     lists: Vec<List>,
     // Counted where it is assembled, not where it is delivered.
     values_size: usize,
-    // Values that fill its first tensor, and places for them.
+    // Values that fill its first tensor, and places for them; of codes their frames.
     filled: [u64; 2],
+    // The same of texts beside them.
+    filled_text: [u64; 2],
 }
 
 impl Batch {
@@ -89,6 +91,7 @@ impl Batch {
             lists: Vec::new(),
             values_size: 0,
             filled: [0; 2],
+            filled_text: [0; 2],
         })
     }
 
@@ -103,6 +106,7 @@ impl Batch {
             records: Some(records),
             lists: Vec::new(),
             filled: [0; 2],
+            filled_text: [0; 2],
         }
     }
 
@@ -161,14 +165,25 @@ impl Batch {
         self.fields.iter().map(|field| field.row_size() * self.rows).sum::<usize>() + self.values_size
     }
 
-    /// Values that its first tensor holds along its rows; the other positions are padding. 0 of records and columns.
+    /// Values that its first tensor holds along its rows, of codes their frames; the other positions are padding. 0 of records
+    /// and columns.
     pub fn values(&self) -> u64 {
         self.filled[0]
     }
 
-    /// Positions along the rows of its first tensor.
+    /// Positions along the rows of its first tensor, of codes those for frames.
     pub fn positions(&self) -> u64 {
         self.filled[1]
+    }
+
+    /// Bytes of texts that lie beside codes; the other positions of texts are padding.
+    pub fn text_values(&self) -> u64 {
+        self.filled_text[0]
+    }
+
+    /// Positions of texts beside codes.
+    pub fn text_positions(&self) -> u64 {
+        self.filled_text[1]
     }
 
     // Notes the values that one of its rows is made of.
@@ -212,7 +227,7 @@ impl Batch {
         if i >= self.rows {
             return Err(Error::out_of_range("row", i, self.rows as u64));
         }
-        Ok(Row { batch: self, row: i })
+        Ok(Row { batch: self, row: i, is_noted: false })
     }
 }
 
@@ -235,6 +250,7 @@ impl fmt::Debug for Batch {
 pub struct Row<'a> {
     batch: &'a mut Batch,
     row: usize,
+    is_noted: bool,
 }
 
 impl Row<'_> {
@@ -267,6 +283,22 @@ impl Row<'_> {
     /// dtype of field number `field`.
     pub fn dtype(&self, field: usize) -> DType {
         self.batch.fields[field].dtype
+    }
+
+    /// Notes how many frames and bytes of text fill the row, and places along the fields that hold them.
+    pub(super) fn note(&mut self, frames: (usize, usize), text: (usize, usize)) {
+        self.is_noted = true;
+        for (filled, (n_values, field)) in
+            [(&mut self.batch.filled, frames), (&mut self.batch.filled_text, text)]
+        {
+            filled[0] += n_values as u64;
+            filled[1] += self.batch.fields[field].shape.first().copied().unwrap_or(1) as u64;
+        }
+    }
+
+    /// Whether what fills the row was noted.
+    pub(crate) fn is_noted(&self) -> bool {
+        self.is_noted
     }
 }
 

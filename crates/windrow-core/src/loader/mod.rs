@@ -64,10 +64,15 @@ pub struct Stats {
     pub samples: u64,
     /// Rows among them that came a second time in their epoch, to fill its last batch.
     pub repeated: u64,
-    /// Values in these rows that are read from the data, of those that fill a row's first tensor: tokens, steps of a series.
+    /// Values in these rows that are read from the data, of those that fill a row's first tensor: tokens, steps of a series; of
+    /// audio codes the frames between BOS and EOS, with both.
     pub values: u64,
     /// Values and padding in these rows.
     pub positions: u64,
+    /// Bytes of the texts beside audio codes in these rows.
+    pub text_values: u64,
+    /// Bytes and padding of these texts.
+    pub text_positions: u64,
     /// Bytes of the tensors and values delivered to this rank.
     pub bytes: u64,
     /// Seconds that the consumer waited for a batch, or laid one itself because none was ready.
@@ -82,10 +87,20 @@ pub struct Stats {
 impl Stats {
     /// The part of all positions of rows that is padding; 0 where nothing was delivered.
     pub fn padding_share(&self) -> f64 {
-        match self.positions {
-            0 => 0.0,
-            positions => 1.0 - self.values as f64 / positions as f64,
-        }
+        share(self.values, self.positions)
+    }
+
+    /// The part of all positions of texts beside audio codes that is padding; 0 where there are no texts.
+    pub fn text_padding_share(&self) -> f64 {
+        share(self.text_values, self.text_positions)
+    }
+}
+
+// The part of `positions` that `values` do not fill.
+fn share(values: u64, positions: u64) -> f64 {
+    match positions {
+        0 => 0.0,
+        positions => 1.0 - values as f64 / positions as f64,
     }
 }
 
@@ -306,6 +321,8 @@ impl Loader {
         self.stats.repeated += step.own_repeated();
         self.stats.values += batch.values();
         self.stats.positions += batch.positions();
+        self.stats.text_values += batch.text_values();
+        self.stats.text_positions += batch.text_positions();
         self.stats.bytes += batch.size() as u64;
         Next::Batch(batch)
     }

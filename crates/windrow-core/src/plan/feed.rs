@@ -420,9 +420,12 @@ impl Workspace {
                 next.source.touch(*span);
             }
             let feed = &feeds[rows[i].feed];
-            let filled = feed.collate.fill(&sample, &mut batch.row(i)?, scratch);
+            let mut row = batch.row(i)?;
+            let filled = feed.collate.fill(&sample, &mut row, scratch);
             filled.map_err(|e| feed.numbered(lying(&sample, e)))?;
-            batch.note_values(sample.pieces.iter().map(|piece| piece.len()).sum());
+            if !row.is_noted() {
+                batch.note_values(sample.pieces.iter().map(|piece| piece.len()).sum());
+            }
         }
         Ok(batch)
     }

@@ -15,6 +15,8 @@ use crate::json_value::error_byte;
 pub(crate) const METADATA: &str = "metadata.json";
 /// A prompt of more bytes is not a prompt.
 const MOST_PROMPT: u64 = 1 << 20;
+/// A byte order mark.
+const MARK: char = '\u{feff}';
 /// What the tensor itself says, and what windrow adds.
 const OWN: [&str; 5] = ["text", "name", "length", "channels", "mono"];
 
@@ -86,7 +88,7 @@ impl Prompts {
                 below(&format!("prompts/{stem}_prompt.txt")),
             ];
             let prompt = match own.remove("text") {
-                Some(Value::String(text)) => Prompt::Told(text),
+                Some(Value::String(text)) => Prompt::Told(without_mark(text)),
                 Some(Value::Null) => Prompt::None,
                 Some(other) => return Err(not_told(&at, &format!("{name}.text"), "a text or null", &other)),
                 None => match candidates.into_iter().find(|key| texts.contains_key(key.as_str())) {
@@ -177,14 +179,22 @@ fn read_metadata(object: &dyn Object) -> Result<(Map<String, Value>, u64)> {
     Ok((told, xxh3_64(text)))
 }
 
-/// The text of a prompt's file, without the white space around it.
+// A text without the byte order mark that editors put before it.
+fn without_mark(text: String) -> String {
+    match text.strip_prefix(MARK) {
+        Some(rest) => rest.to_string(),
+        None => text,
+    }
+}
+
+/// The text of a prompt's file, without a byte order mark and the white space around it.
 ///
 /// # Errors
 /// `Corrupt` naming the file when it is not text, or larger than any prompt; `Io`.
 pub fn read_prompt(object: &dyn Object) -> Result<String> {
     let bytes = read_small(object, MOST_PROMPT)?;
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(text.trim().to_string()),
+        Ok(text) => Ok(text.trim().trim_start_matches(MARK).trim().to_string()),
         Err(cause) => Err(Error::corrupt("expected a prompt in UTF-8")
             .at(object.name())
             .byte(cause.utf8_error().valid_up_to() as u64)

@@ -147,7 +147,7 @@ impl Tracks {
                             .at(object.name())
                             .record(span.record)
                             .byte(from + at as u64)
-                            .hint("the tensor holds no codes: encode the track again")
+                            .hint("the tensor holds no codes but other numbers, such as latents: encode the track again")
                     })?),
                 }
             }
@@ -195,13 +195,15 @@ impl Tracks {
     }
 }
 
-// A code as int64: fractions lose theirs, as they do where these tensors are trained on.
+// A code as int64. A number with a fraction is none: of latents that were saved by mistake every one would become a code.
 fn whole(code: &[u8], element: Element) -> std::result::Result<[u8; 8], String> {
     use windrow_core::number::{Number, number};
     match number(code, element) {
         Some(Number::Int(code)) => Ok(code.to_le_bytes()),
-        // Below 2^53 either way, so that the cut is exact.
-        Some(Number::Float(code)) if code.abs() < 9_007_199_254_740_992.0 => Ok((code as i64).to_le_bytes()),
+        // Below 2^53 either way, so that it is exact.
+        Some(Number::Float(code)) if code.fract() == 0.0 && code.abs() < 9_007_199_254_740_992.0 => {
+            Ok((code as i64).to_le_bytes())
+        }
         Some(Number::Float(code)) => Err(code.to_string()),
         Some(Number::Big(code)) => Err(code.to_string()),
         Some(Number::Bool(_)) | None => Err("no number".to_string()),

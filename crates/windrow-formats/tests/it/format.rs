@@ -21,7 +21,7 @@ fn json_at(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-fn copy_folder(from: &Path, to: &Path) {
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
     for path in super::folder::names(from).iter().filter(|path| path.is_file()) {
         put(to, path.strip_prefix(from).unwrap().to_str().unwrap(), &fs::read(path).unwrap());
     }

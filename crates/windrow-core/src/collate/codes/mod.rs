@@ -147,7 +147,7 @@ impl Codes {
         let mut more = Vec::new();
         for (i, example) in examples.iter().enumerate() {
             let mut row = batch.row(i)?;
-            self.lay(Some(&example.codes), example.text, example.draw, &mut row, &mut more)
+            self.lay(Some((&example.codes, 0)), example.text, example.draw, &mut row, &mut more)
                 .map_err(|e| e.record(i as u64))?;
         }
         Ok(batch)
@@ -183,10 +183,10 @@ impl Codes {
         all.into_iter().flatten().collect()
     }
 
-    // Lays one row: the fields in the order of `fields_of`.
+    // Lays one row: the fields in the order of `fields_of`. With the codes stands which frame of the record is the first.
     fn lay(
         &self,
-        codes: Option<&Values<'_>>,
+        codes: Option<(&Values<'_>, u64)>,
         text: &str,
         draw: Draw,
         row: &mut Row<'_>,
@@ -196,6 +196,8 @@ impl Codes {
         let [src, src_at, enc] = [0, 1, 2];
         let [tgt, tgt_at, dec, cross] = if is_dense { [3, 4, 5, 6] } else { [2, 3, 0, 0] };
         let lens = if is_dense { 7 } else { 4 };
+        // A byte order mark is of the file that the text was in.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let drawn;
         let text = match (is_unconditional(self.layout.unconditional, draw), self.layout.tags) {
             (true, _) => "",
@@ -208,7 +210,7 @@ impl Codes {
         let text = cut(text, self.text_length, self.layout.cut);
         let frames = match codes {
             None => 0,
-            Some(codes) => self.frames(codes)?,
+            Some((codes, _)) => self.frames(codes)?,
         };
         match self.dtype {
             DType::I16 => self.tokens::<i16>(text, codes, row, [src, tgt], more)?,
@@ -241,6 +243,7 @@ impl Codes {
         let tail = if self.layout.keep_tail { self.delays.most() } else { 0 };
         row.numbers::<i64>(lens)[0] = frames as i64;
         row.numbers::<i64>(lens + 1)[0] = (frames + tail + 2) as i64;
+        row.note((frames + tail + 2, tgt), (text.len(), src));
         Ok(())
     }
 
@@ -260,7 +263,7 @@ impl Codes {
     fn tokens<T>(
         &self,
         text: &[u8],
-        codes: Option<&Values<'_>>,
+        codes: Option<(&Values<'_>, u64)>,
         row: &mut Row<'_>,
         [src, tgt]: [usize; 2],
         more: &mut Vec<u8>,
@@ -292,7 +295,7 @@ impl Codes {
             channels: self.channels,
             decode: Decode::Plain,
         };
-        let codes = codes.unwrap_or(&nothing);
+        let (codes, first) = codes.unwrap_or((&nothing, 0));
         let stored = StoredCodes { bytes: codes.bytes, channels: codes.channels, most };
         let is_plain = codes.decode == Decode::Plain && !codes.element.big_endian;
         let laid = match codes.element.dtype {
@@ -313,12 +316,14 @@ impl Codes {
         };
         match laid {
             Laid::Yes => Ok(()),
-            Laid::Outside => Err(Error::corrupt(format!(
-                "a code outside the codebook: expected 0 to {most}"
-            ))
-            .hint("`windrow verify` says which; codebook_size= takes other codebooks, None checks none")),
+            Laid::Outside => {
+                let code = named(codes, first, |code| code as u64 > most)?;
+                Err(Error::corrupt(format!("{code} is outside the codebook: expected 0 to {most}"))
+                    .hint("codebook_size= takes other codebooks, None checks none"))
+            }
             Laid::TooLarge => {
-                Err(Error::corrupt(format!("a code does not fit {}", self.dtype))
+                let code = named(codes, first, |code| T::try_from(code).is_err())?;
+                Err(Error::corrupt(format!("{code} does not fit {}", self.dtype))
                     .hint("choose a wider dtype="))
             }
         }
@@ -338,6 +343,16 @@ impl Codes {
         let is_frame = frames.map(|frame| u8::from(frame.iter().any(|code| Some(*code) != pad))).collect();
         (is_text, is_frame)
     }
+}
+
+// The first code that is wrong, by its value and place; the codes begin at frame `first` of their record.
+fn named(codes: &Values<'_>, first: u64, is_wrong: impl Fn(i64) -> bool) -> Result<String> {
+    let mut wide = Buffer::zeroed(codes.bytes.len() / codes.element.size() * 8);
+    copy_values(codes, 0, wide.bytes_mut(), DType::I64)?;
+    let numbers: &[i64] = bytemuck::cast_slice(wide.bytes());
+    let at = numbers.iter().position(|code| is_wrong(*code)).unwrap_or(0);
+    let (frame, channel) = (first + (at / codes.channels) as u64, at % codes.channels);
+    Ok(format!("code {} at frame {frame}, channel {channel}", numbers[at]))
 }
 
 // Fills the rows of a mask that are valid by `fill`, the others with false. A row has the same number of places as `across`.
@@ -362,7 +377,7 @@ impl Collate for Codes {
         };
         let text = sample.source.text(span.record, &mut scratch.text)?;
         let codes = sample.source.read(*span, &mut scratch.bytes)?;
-        let laid = self.lay(Some(&codes), text, sample.draw, row, &mut scratch.more);
+        let laid = self.lay(Some((&codes, span.start)), text, sample.draw, row, &mut scratch.more);
         laid.map_err(|e| e.record(span.record))
     }
 

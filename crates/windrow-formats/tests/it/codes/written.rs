@@ -9,7 +9,7 @@ use windrow_core::{DType, Kind, Span};
 use windrow_formats::FORMATS;
 use windrow_prepare::verify;
 
-use super::dia;
+use super::{dia, preencoded};
 use crate::disk::{bytes_at, open, open_with, whole};
 use crate::folder::{folder_of, put};
 use crate::writing::{To, Writing, convert};
@@ -39,7 +39,8 @@ fn same_codes(one: &dyn Source, other: &dyn Source) {
 #[test]
 fn a_folder_goes_into_shards_and_back() {
     let out = tempfile::tempdir().unwrap();
-    let from = open(&dia().join("preencoded")).unwrap();
+    let recorded = preencoded();
+    let from = open(recorded.path()).unwrap();
     let shards = out.path().join("shards");
     // Shards of ten frames and a bit: no frame is cut in two.
     let options = Writing { dtype: Some(DType::I16), max_shard_bytes: Some(370), ..to(To::Shards) };

@@ -286,7 +286,7 @@ fn fractions_that_are_no_codes_name_their_place() {
     // The first stored number of the float32 tensor, which lies behind `data/0` and its alignment.
     let stored = 770.75f32.to_le_bytes();
     let at = honest.windows(4).position(|w| w == stored).unwrap();
-    for wrong in [f32::NAN, f32::INFINITY, 1e30] {
+    for wrong in [f32::NAN, f32::INFINITY, 1e30, 3.7, -0.5] {
         let mut bytes = honest.clone();
         bytes[at..at + 4].copy_from_slice(&wrong.to_le_bytes());
         let folder = folder_of(&[("a.pt", bytes)]);
