@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import wave
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import windrow as wr
 
@@ -84,3 +86,72 @@ def test_what_a_header_declares_is_not_the_end(tmp_path: Path, caplog: pytest.Lo
     (tmp_path / "cut.wav").write_bytes(wav[:-1])
     with pytest.raises(wr.CorruptError, match="declares .* bytes of samples, the file holds"):
         wr.read_audio(tmp_path / "cut.wav")
+
+
+# Full scale of a dtype, and what stands for silence, as in a wav file of that many bits; int8, which no wav file has, is signed.
+SCALES = {"int8": (2**7, 0), "uint8": (2**7, 2**7), "int16": (2**15, 0), ">i2": (2**15, 0), "int32": (2**31, 0)}
+
+
+def whole_numbers(dtype: str) -> np.ndarray[Any, Any]:
+    scale, silence = SCALES[dtype]
+    wave = 0.25 * np.sin(np.arange(2 * 3000).reshape(2, 3000) * 0.05)
+    wave[:, 0] = -1
+    return np.round(wave * scale + silence).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", SCALES)
+def test_whole_numbers_are_scaled_by_the_range_of_their_dtype(dtype: str, tmp_path: Path) -> None:
+    samples, codec = whole_numbers(dtype), wr.Codec(CLIPS.parent / "dac" / "small.pth")
+    scale, silence = SCALES[dtype]
+    floats = ((samples.astype("float64") - silence) / scale).astype("float32")
+    given: list[Any] = [samples, *([] if dtype.startswith(">") else [torch.from_numpy(samples)])]
+    for one in given:
+        wr.write_audio(tmp_path / "a.wav", one, 16_000, overwrite=True)
+        found, _ = wr.read_audio(tmp_path / "a.wav", sample_rate=None)
+        np.testing.assert_allclose(found, floats, atol=2**-16)
+        np.testing.assert_array_equal(codec.encode(one), codec.encode(floats))
+    if dtype == "int16":
+        np.testing.assert_array_equal(found * 2**15, samples)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "uint8"])
+def test_the_rule_for_whole_numbers_is_that_of_wav_files(dtype: str, tmp_path: Path) -> None:
+    samples = whole_numbers(dtype)
+    with wave.open(str(tmp_path / "theirs.wav"), "wb") as file:
+        file.setparams((2, samples.itemsize, 16_000, 0, "NONE", ""))
+        file.writeframes(samples.T.tobytes())
+    theirs, _ = wr.read_audio(tmp_path / "theirs.wav", sample_rate=None)
+    codec = wr.Codec(CLIPS.parent / "dac" / "small.pth")
+    np.testing.assert_array_equal(codec.encode(samples), codec.encode(theirs))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint16", "uint32", "uint64", "bool", "complex64", "object", "str"])
+def test_samples_of_other_dtypes_are_refused_by_name(dtype: str, tmp_path: Path) -> None:
+    codec = wr.Codec(CLIPS.parent / "dac" / "small.pth")
+    samples = np.array([0, 1, 0], dtype)
+    for take in (codec.encode, lambda given: wr.write_audio(tmp_path / "a.wav", given, 16_000)):
+        with pytest.raises(wr.ConfigError, match=samples.dtype.name) as caught:
+            take(samples)
+        assert "float32" in str(caught.value.hint) and not (tmp_path / "a.wav").exists()
+    # A list of whole numbers says no range either.
+    with pytest.raises(wr.ConfigError, match="int64"):
+        codec.encode([0, 1, 0])
+
+
+def test_floats_of_every_width_are_taken_as_they_are(tmp_path: Path) -> None:
+    samples = np.array([0.5, -0.25, 0.125])
+    for given in (samples, samples.astype("float16"), samples.astype(">f4"), torch.from_numpy(samples), samples.tolist()):
+        wr.write_audio(tmp_path / "a.wav", given, 16_000, overwrite=True)
+        np.testing.assert_array_equal(wr.read_audio(tmp_path / "a.wav", sample_rate=None)[0][0], samples)
+
+
+def test_sound_is_written_under_the_name_of_what_it_is(tmp_path: Path) -> None:
+    silence = np.zeros(441, "float32")
+    for name in ["a.wav", "A.WAV", "a.wave", "take.1.wav", "plain"]:
+        wr.write_audio(tmp_path / name, silence, 44_100)
+        assert (tmp_path / name).read_bytes().startswith(b"RIFF")
+    for name in ["a.flac", "a.mp3", "a.ogg", "A.FLAC", "a.wav.gz", "a.opus", "a.aiff", "a.npy", "a.w64"]:
+        with pytest.raises(wr.UnsupportedError, match=r"\.wav") as caught:
+            wr.write_audio(tmp_path / name, silence, 44_100)
+        assert caught.value.path == str(tmp_path / name) and "ffmpeg" in str(caught.value.hint)
+        assert not (tmp_path / name).exists()

@@ -159,6 +159,42 @@ def test_bad_files_are_told_of_and_the_rest_is_there(tmp_path: Path, sound: Path
     assert again["report"]["unchanged"] and again["failed"] == done["failed"]
 
 
+def test_a_prompt_that_is_not_text_is_told_of_and_the_rest_is_there(tmp_path: Path, sound: Path, codec: wr.Codec) -> None:
+    prompts = tmp_path / "audio_prompts"
+    (prompts / "cards_002_prompt.txt").write_bytes("café".encode("latin-1"))
+    (sound / "cards_004.txt").write_bytes("slow piano".encode("utf-16"))
+    (prompts / "cards_005_prompt.txt").write_bytes(bytes(2 << 20))
+    (prompts / "cards_003_prompt.txt").write_bytes(b"\xef\xbb\xbf speech\n")
+    left_out = {"cards_002": "cards_002_prompt.txt", "cards_004": "cards_004.txt", "cards_005": "cards_005_prompt.txt"}
+    done = wr.encode(sound, tmp_path / "out", codec, skip_vocals=True)
+    assert [Path(failure["file"]).stem for failure in done["failed"]] == list(left_out)
+    for failure in done["failed"]:
+        assert "prompt" in failure["error"] and left_out[Path(failure["file"]).stem] in failure["error"]
+    ds = wr.open(tmp_path / "out")
+    texts = {ds.extras(i)["name"]: ds.extras(i)["text"] for i in range(len(ds))}
+    assert set(texts) == {Path(clip).stem for clip in CLIPS} - set(left_out) and texts["cards_003"] == "speech"
+    told = json.loads((tmp_path / "out" / "windrow.json").read_text())
+    assert told["statistics"]["failed"] == done["failed"]
+    # In tasks the same.
+    job = wr.prep.plan("encode", sound, tmp_path / "tasks", weights=WEIGHTS, dtype="int16", skip_vocals=True, task_bytes=20_000)
+    wr.prep.run(job)
+    wr.prep.join(job, tmp_path / "joined")
+    files = {path.name: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert files == {path.name: path.read_bytes() for path in (tmp_path / "joined").rglob("*") if path.is_file()}
+    # One that is written again, or taken away, is another data set.
+    (prompts / "cards_002_prompt.txt").rename(tmp_path / "away")
+    with pytest.raises(wr.ExistsError):
+        wr.encode(sound, tmp_path / "out", codec, skip_vocals=True)
+    (prompts / "cards_002_prompt.txt").write_text("café")
+    again = wr.encode(sound, tmp_path / "out", codec, skip_vocals=True, overwrite=True)
+    assert [Path(failure["file"]).stem for failure in again["failed"]] == ["cards_004", "cards_005"]
+    for name in ("cards_001.wav", "cards_003.mp3", "chan3_44k.flac"):
+        (sound / name).unlink()
+    (prompts / "cards_002_prompt.txt").write_bytes(b"\xff")
+    with pytest.raises(wr.WindrowError, match="none of 3 files"):
+        wr.encode(sound, tmp_path / "none", codec)
+
+
 def test_what_cannot_become_a_data_set_is_refused(tmp_path: Path, sound: Path, codec: wr.Codec) -> None:
     shutil.copy(sound / "cards_001.wav", sound / "cards_002.wav")
     with pytest.raises(wr.ConfigError, match=r"cards_002\.flac.*cards_002\.wav.*one track"):
@@ -216,6 +252,14 @@ def test_the_codec_pickles_and_decodes(codec: wr.Codec, tmp_path: Path) -> None:
         wr.write_audio(tmp_path / "a.wav", samples, codec.sample_rate)
     with pytest.raises(wr.OutOfRangeError):
         codec.decode(np.full((2, codec.codebooks), 1025))
+    # By their values, whatever a code is stored in.
+    for wrong in [-1, -70_000, 1024, 65_535, 65_536, 2**40]:
+        codes = np.zeros((4, 2 * codec.codebooks), "int64")
+        codes[3, codec.codebooks + 1] = wrong
+        with pytest.raises(wr.OutOfRangeError, match=rf"code {wrong} [^$]*frame 3, codebook 1, side 1"):
+            codec.decode(codes)
+    with pytest.raises(wr.WindrowError, match=str(2**64 - 1)):
+        codec.decode(np.full((1, codec.codebooks), 2**64 - 1, "uint64"))
     with pytest.raises(wr.MismatchError):
         codec.decode(np.zeros((2, codec.codebooks + 1), "int64"))
     with pytest.raises(wr.CorruptError, match="sample 1 is NaN"):
@@ -329,6 +373,13 @@ def test_metadata_is_made_anew(tmp_path: Path, sound: Path, codec: wr.Codec) -> 
     broken.unlink()
     again = wr.rebuild_metadata(tmp_path / "out", tmp_path / "audio_prompts")
     assert again["prompts"] == 5 and again["failed"] == []
+    # A prompt that is not text is told of, and its track keeps what was said of it.
+    before = json.loads((tmp_path / "out" / "metadata.json").read_text())
+    (tmp_path / "audio_prompts" / "cards_003_prompt.txt").write_bytes("café".encode("latin-1"))
+    again = wr.rebuild_metadata(tmp_path / "out", tmp_path / "audio_prompts")
+    assert again["tracks"] == len(CLIPS) and len(again["failed"]) == 1
+    assert "cards_003_prompt.txt" in again["failed"][0][1]
+    assert json.loads((tmp_path / "out" / "metadata.json").read_text()) == before
     assert json.loads(path.read_text())["cards_003.pt"]["text"] == "speech, cards_003.mp3"
     (tmp_path / "empty").mkdir()
     with pytest.raises(wr.NotFoundError):

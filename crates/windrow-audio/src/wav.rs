@@ -2,14 +2,38 @@
 //!
 //! Layout: "Multimedia Programming Interface and Data Specifications 1.0" (IBM and Microsoft, 1991), WAVE form, PCM.
 
+use std::path::Path;
+
 use windrow_core::{Error, Result};
 
 use crate::packets::RATES_HZ;
 use crate::waveform::Waveform;
 
 const HEAD: usize = 44;
+/// Suffixes of files that hold what [`Waveform::to_wav`] gives, in any case; without one a name says nothing.
+const SUFFIXES: [&str; 3] = ["", "wav", "wave"];
 
 impl Waveform {
+    /// Checks that the name of a file does not promise another kind of sound than [`Waveform::to_wav`] gives.
+    ///
+    /// # Errors
+    /// `Unsupported` for a suffix other than `.wav` and `.wave`.
+    ///
+    /// ```
+    /// # use windrow_audio::Waveform;
+    /// assert!(Waveform::check_name("take.1.wav".as_ref()).is_ok());
+    /// assert!(Waveform::check_name("take.flac".as_ref()).is_err());
+    /// ```
+    pub fn check_name(path: &Path) -> Result<()> {
+        let suffix = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        match SUFFIXES.contains(&suffix.as_str()) {
+            true => Ok(()),
+            false => Err(Error::unsupported(format!("sound is written as .wav, not as .{suffix}"))
+                .at(path)
+                .hint("write a .wav and convert it: ffmpeg -i IN.wav OUT.flac")),
+        }
+    }
+
     /// The bytes of a `.wav` file: 16-bit PCM, full scale from -1 to 1; what lies beyond is cut off there.
     ///
     /// # Errors

@@ -24,6 +24,7 @@ pub(crate) fn play(
     if !codes::are_codes(source) {
         return Err(Failure::usage("--play: the records are not audio codes"));
     }
+    Waveform::check_name(to)?;
     if to.exists() && !overwrite {
         return Err(Error::new(Kind::Exists, "the output exists already")
             .at(to)

@@ -77,13 +77,15 @@ pub(crate) fn read_audio<'py>(
 /// Writes samples as a ``.wav`` file of 16 bits; what lies beyond -1 to 1 is cut off there.
 ///
 /// Args:
-///     path: the file.
-///     samples: float32 ``[samples]``, or ``[channels, samples]`` with one or two channels.
+///     path: the file: ``.wav``, ``.wave`` or without a suffix.
+///     samples: ``[samples]``, or ``[channels, samples]`` with one or two channels: floats, full scale from -1 to 1; or whole
+///         numbers, scaled by the range of their dtype: int8, int16, int32, and uint8 with 128 for silence.
 ///     sample_rate: samples per second, from 1,000 to 768,000.
 ///     overwrite: replace an existing file.
 ///
 /// Raises:
-///     ConfigError: an array of another shape; a sample that is NaN; another sample rate.
+///     ConfigError: an array of another shape or dtype; a sample that is NaN; another sample rate.
+///     UnsupportedError: the name of another kind of file, such as ``.flac``.
 ///     ExistsError: the file is there, and no ``overwrite``.
 ///
 /// >>> import windrow as wr, numpy as np, tempfile
@@ -106,6 +108,7 @@ pub(crate) fn write_audio(
         let found = format!("sample_rate={}: expected a number below 2^32", sample_rate.0);
         raise(py, &Error::config(found).field("sample_rate"))
     })?;
+    Waveform::check_name(&path).or_raise(py)?;
     let sound = Waveform { sample_rate_hz: sample_rate, channels: channels(samples)? };
     py.detach(|| {
         if path.exists() && !overwrite {

@@ -80,14 +80,15 @@ impl Codec {
     /// Sound as codes.
     ///
     /// Args:
-    ///     samples: float32 ``[samples]`` or ``[channels, samples]``, at ``sample_rate``.
+    ///     samples: ``[samples]`` or ``[channels, samples]`` at ``sample_rate``: floats, full scale from -1 to 1; or whole numbers,
+    ///         scaled by the range of their dtype as a wav file's are: int8, int16, int32, and uint8 with 128 for silence.
     ///
     /// Returns:
     ///     An int16 array ``[frames, channels * codebooks]``, the first channel's codes first; ``ceil(samples / hop_length)``
     ///     frames.
     ///
     /// Raises:
-    ///     ConfigError: an array of another shape.
+    ///     ConfigError: an array of another shape or dtype.
     ///     CorruptError: a sample that is not a number.
     fn encode<'py>(
         &self,
@@ -133,8 +134,16 @@ impl Codec {
                 return Err(raise(py, &Error::mismatch(error)));
             }
         };
-        // What does not fit a code is refused as a code that no codebook has.
-        let code = move |code: &i64| u16::try_from(*code).unwrap_or(u16::MAX);
+        let size = self.inner.codebook_size() as u64;
+        if let Some(at) = codes.iter().position(|code| *code as u64 >= size) {
+            let (frame, codebook, side) = (at / width, at % width % n, at % width / n);
+            let error = Error::out_of_range("code", codes[at], size)
+                .field(format!("frame {frame}, codebook {codebook}, side {side}"))
+                .hint("codes beyond the codebook mark begin, end and padding: take those frames out");
+            return Err(raise(py, &error));
+        }
+        // Compared above: none is larger.
+        let code = |code: &i64| *code as u16;
         let codec = self.inner.clone();
         let channels = wait_for(py, move || {
             (0..width / n)

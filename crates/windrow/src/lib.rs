@@ -76,6 +76,7 @@ pub mod sound;
 mod split;
 mod split_by_time;
 mod traced;
+mod unread;
 mod view_recipe;
 mod views;
 mod windowing;

@@ -9,6 +9,8 @@ use windrow_core::store::{Local, Store, key, read_small};
 use windrow_core::{Error, Kind, Result};
 use windrow_formats::{Codes, FORMATS};
 
+use crate::unread::unread;
+
 const METADATA: &str = "metadata.json";
 const FOLDER: &str = "encoded_audio";
 /// A longer description is not a description.
@@ -25,7 +27,8 @@ pub struct Rebuilt {
     pub changed: u64,
     /// Names of the old description without a file, which are not in the new one.
     pub absent: Vec<String>,
-    /// Files that cannot be read, and why; they are not in the description.
+    /// Files that cannot be read, and why. Of a track nothing is in the description then; where only its prompt cannot be read,
+    /// what the old description said.
     pub failed: Vec<(PathBuf, String)>,
 }
 
@@ -49,7 +52,7 @@ pub struct Rebuilt {
 /// ```
 ///
 /// # Errors
-/// `NotFound` without a `.pt` file; `Corrupt` for a prompt that is no text; `Io`.
+/// `NotFound` without a `.pt` file; `Io`.
 pub fn rebuild_metadata(folder: &Path, prompts: &[PathBuf], dry_run: bool) -> Result<Rebuilt> {
     let store = std::sync::Arc::new(Local::new(folder));
     let (below, files) = tracks(store.as_ref())?;
@@ -84,10 +87,16 @@ pub fn rebuild_metadata(folder: &Path, prompts: &[PathBuf], dry_run: bool) -> Re
             Some(Value::Object(fields)) => fields.clone(),
             _ => Map::new(),
         };
-        let text = match prompt(&places, file.trim_end_matches(".pt"))? {
-            Some(text) => text,
-            None => entry.get("text").and_then(Value::as_str).unwrap_or_default().to_string(),
+        let told = match prompt(&places, file.trim_end_matches(".pt")) {
+            Err(e) if e.is_of_the_run() => return Err(e),
+            Err(e) => {
+                rebuilt.failed.push((folder.join(&key), unread(&e)));
+                None
+            }
+            Ok(told) => told,
         };
+        let before_it = || entry.get("text").and_then(Value::as_str).unwrap_or_default().to_string();
+        let text = told.unwrap_or_else(before_it);
         rebuilt.prompts += u64::from(!text.is_empty());
         entry.insert("text".to_string(), json!(text));
         entry.insert("channels".to_string(), json!(channels));

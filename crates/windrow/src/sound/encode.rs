@@ -18,6 +18,7 @@ use windrow_dac::Codec;
 use windrow_formats::FORMATS;
 use windrow_prepare::{Progress, Report, Watch, Writer};
 
+use super::folder::IN_FOLDER_BELOW;
 use super::{Reading, SoundFile, Track, codes_of};
 use crate::output::Output;
 
@@ -202,7 +203,7 @@ pub(super) fn wanted(files: &[SoundFile], codec: &Codec, options: &EncodeOptions
             ..FileRow::default()
         })
         .collect();
-    let prompts: Vec<&str> = files.iter().map(|file| file.prompt.as_str()).collect();
+    let prompts: Vec<&str> = files.iter().map(prompt_of).collect();
     manifest.options = Map::from_iter([
         ("task".to_string(), json!("encode")),
         ("weights".to_string(), json!(format!("{:016x}", codec.hash()))),
@@ -212,6 +213,14 @@ pub(super) fn wanted(files: &[SoundFile], codec: &Codec, options: &EncodeOptions
         ("prompts".to_string(), json!(format!("{:016x}", hash_of(&prompts)))),
     ]);
     manifest
+}
+
+// The prompt of a file; one that cannot be read is another one than none.
+fn prompt_of(file: &SoundFile) -> &str {
+    match &file.refused {
+        Some(why) if why != IN_FOLDER_BELOW => "\u{fffd}",
+        _ => &file.prompt,
+    }
 }
 
 // FNV-1a, 64 bits: of texts with their borders.
@@ -288,8 +297,8 @@ pub(super) fn all_tracks(
                         behind = at;
                         !stop.load(Ordering::Relaxed)
                     };
-                    let track = match &file.refused {
-                        Some(why) => Err(Error::unsupported(why.clone()).at(&file.path)),
+                    let track = match file.refusal() {
+                        Some(why) => Err(why),
                         None => codes_of(&file.path, codec, &options.reading, &mut on_block),
                     };
                     let _ = send.send(Told::Bytes(file.size - behind));

@@ -8,6 +8,7 @@ use windrow_core::store::{Local, Store};
 use windrow_core::{Error, Result};
 
 use super::Skip;
+use crate::unread::unread;
 
 /// Endings of sound files that are read, in any case.
 pub const SUFFIXES: [&str; 15] = [
@@ -36,7 +37,7 @@ pub struct SoundFile {
     pub path: PathBuf,
     /// Its name without the ending: the name of the track.
     pub name: String,
-    /// Its prompt; empty where there is none.
+    /// Its prompt; empty where there is none, or where it cannot be read.
     pub prompt: String,
     /// Size in bytes.
     pub size: u64,
@@ -65,16 +66,24 @@ fn ending(name: &str, suffixes: &[&'static str]) -> Option<&'static str> {
     suffixes.iter().copied().find(|suffix| name.ends_with(suffix))
 }
 
+impl SoundFile {
+    /// Why it cannot be encoded, where that is known before it is opened.
+    pub(super) fn refusal(&self) -> Option<Error> {
+        self.refused.as_ref().map(|why| Error::unsupported(why.clone()).at(&self.path))
+    }
+}
+
 /// The sound files that lie directly in a folder, in natural order, or the one file at `path`. Behind them come those that
 /// cannot become tracks because they are in folders below; files of kinds that are not read are in their place, as encoding
 /// tells of them.
 ///
 /// The prompt of `song.mp3` is the first of `song.txt` beside it, and `song.txt` and `song_prompt.txt` in each folder of
-/// prompts, without the white space around it.
+/// prompts, without a byte order mark and the white space around it. A file whose prompt is not text is not encoded, and that is
+/// told of.
 ///
 /// # Errors
 /// `NotFound` without a sound file, or where a folder of prompts is not there; `Config` where two files would become one
-/// track, and where every file is left out; `Corrupt` for a prompt that is not text.
+/// track, and where every file is left out.
 pub fn sound_files(path: &Path, options: &FolderOptions) -> Result<Vec<SoundFile>> {
     let whole = std::path::absolute(path).map_err(|e| Error::io("find it", path, e))?;
     let entry = Local::new(&whole).entry("")?;
@@ -110,13 +119,17 @@ pub fn sound_files(path: &Path, options: &FolderOptions) -> Result<Vec<SoundFile
     let prompts = Prompts::of(folder, options)?;
     let mut files = Vec::new();
     for Named { name, file, size, .. } in found {
-        let mut prompt = prompts.of_track(&name)?;
-        if options.prompt_from_name && prompt.is_empty() {
+        let (mut prompt, refused) = match prompts.of_track(&name) {
+            Ok(prompt) => (prompt, None),
+            Err(e) if e.is_of_the_run() => return Err(e),
+            Err(e) => (String::new(), Some(unread(&e))),
+        };
+        if options.prompt_from_name && prompt.is_empty() && refused.is_none() {
             prompt = name.replace(['_', '-'], " ");
         }
         if !options.skip.skips(&prompt) {
             let path = if entry.is_folder { path.join(file) } else { path.to_path_buf() };
-            files.push(SoundFile { path, name, prompt, size, refused: None });
+            files.push(SoundFile { path, name, prompt, size, refused });
         }
     }
     if files.is_empty() {

@@ -73,6 +73,13 @@ impl EncodeFiles for Tracks<'_> {
     }
 }
 
+// Why a file is not among the tracks, where it is not.
+fn left_out(file: &SoundFile, failed: &[Failure]) -> Option<Failure> {
+    let in_task = failed.iter().find(|failure| failure.file == file.path).cloned();
+    let told = |why: Error| Failure { file: file.path.clone(), error: why.to_string() };
+    in_task.or_else(|| file.refusal().map(told))
+}
+
 fn as_i64(codes: &[u8]) -> Vec<u8> {
     let codes = codes.as_chunks::<2>().0.iter();
     codes.flat_map(|code| i64::from(i16::from_le_bytes(*code)).to_le_bytes()).collect()
@@ -94,27 +101,31 @@ pub(crate) fn join(
     if let Some(done) = made_before(files, out, options, &wanted) {
         return Ok(done);
     }
-    let has_failed = |file: &&SoundFile| failed.iter().any(|failure| failure.file == file.path);
-    let good: Vec<&SoundFile> = files.iter().filter(|file| !has_failed(file)).collect();
-    if good.len() as u64 != codes.len() {
-        let (n, found) = (good.len(), codes.len());
-        return Err(Error::corrupt(format!("the parts hold {found} tracks, expected {n}")));
+    let in_parts = |file: &&SoundFile| failed.iter().all(|failure| failure.file != file.path);
+    let n_in_parts = files.iter().filter(in_parts).count();
+    if n_in_parts as u64 != codes.len() {
+        let found = codes.len();
+        return Err(Error::corrupt(format!("the parts hold {found} tracks, expected {n_in_parts}")));
     }
+    // Tasks do not read prompts: what is wrong with one comes up here.
+    let records: Vec<(u64, &SoundFile)> = (0..).zip(files.iter().filter(in_parts)).collect();
+    let good: Vec<_> = records.into_iter().filter(|(_, file)| file.refused.is_none()).collect();
+    let failed: Vec<Failure> = files.iter().filter_map(|file| left_out(file, &failed)).collect();
     if good.is_empty() {
         let first = failed.first().map(|failure| failure.error.clone()).unwrap_or_default();
         return Err(Error::corrupt(format!("none of {} files could be encoded: {first}", files.len())));
     }
     let mut seconds = 0.0;
-    for record in 0..codes.len() {
-        seconds += seconds_of(codes.length(record)?, codec);
+    for (record, _) in &good {
+        seconds += seconds_of(codes.length(*record)?, codec);
     }
     let mut writer =
         writer(codec, codes.schema().element.dtype, out, options, &told(wanted, &failed, seconds))?;
-    let (mut scratch, n) = (Vec::new(), codes.len());
-    for (record, file) in (0..).zip(&good) {
+    let (mut scratch, n) = (Vec::new(), good.len() as u64);
+    for (done, (record, file)) in (1..).zip(&good) {
         check(watch)?;
-        writer.add(&codes.read_whole(record, &mut scratch)?, &extras_of(file, codec))?;
-        watch.progress(Progress { done_bytes: record + 1, total_bytes: n, records: record + 1 });
+        writer.add(&codes.read_whole(*record, &mut scratch)?, &extras_of(file, codec))?;
+        watch.progress(Progress { done_bytes: done, total_bytes: n, records: done });
     }
     let report = writer.finish()?;
     let input_bytes = files.iter().map(|file| file.size).sum();
