@@ -1,7 +1,9 @@
 """LitData: golden cases of the package, damage, what a pickle may be, and what windrow writes."""
 
 import json
+import pickle
 import shutil
+import struct
 
 import numpy as np
 import pytest
@@ -187,3 +189,19 @@ def test_a_count_of_tokens_that_the_chunk_does_not_hold_is_an_error(tmp_path, di
     index.write_text(json.dumps(text))
     with pytest.raises(wr.CorruptError, match="18 bytes of tokens, the index says"):
         list(wr.open(tmp_path / "out", trust=True))
+
+
+def test_scalars_of_numpy_are_their_values(tmp_path):
+    values = [np.int64(-7), np.uint64(2**64 - 1), np.float32(0.5), np.float16(1.5), np.bool_(True), {"in": [np.uint16(9), np.int8(-1)]}]
+    leaf = {"type": None, "context": None, "children_spec": []}
+    leaves = [pickle.dumps(value, protocol) for value, protocol in zip(values, [2, 3, 4, 5, 4, 4])]
+    item = struct.pack(f"<{len(leaves)}I", *map(len, leaves)) + b"".join(leaves)
+    chunk = struct.pack("<3I", 1, 12, 12 + len(item)) + item
+    (tmp_path / "chunk-0-0.bin").write_bytes(chunk)
+    spec = [1, {"type": "builtins.list", "context": "null", "children_spec": [leaf] * len(values)}]
+    config = {"chunk_bytes": None, "chunk_size": 1, "compression": None, "data_format": ["pickle"] * len(values),
+              "data_spec": json.dumps(spec), "encryption": None, "item_loader": "PyTreeLoader"}  # fmt: skip
+    chunks = [{"chunk_bytes": len(chunk), "chunk_size": 1, "dim": None, "filename": "chunk-0-0.bin"}]
+    (tmp_path / "index.json").write_text(json.dumps({"chunks": chunks, "config": config, "updated_at": "1"}))
+    assert wr.open(tmp_path)[0] == [-7, 2**64 - 1, 0.5, 1.5, True, {"in": [9, -1]}]
+    assert wr.verify(tmp_path)["problems"] == []

@@ -1,5 +1,6 @@
 //! A leaf that is a pickle: `None` beside arrays is one, so plain values are read; nothing is ever called.
 
+use windrow_core::number::Number;
 use windrow_core::{Error, Result, Row, Value};
 use windrow_pickle::{Arena, Budget, Machine, Node, Value as Found};
 
@@ -11,7 +12,7 @@ const MOST_VALUES: usize = 64;
 /// The value of a leaf.
 ///
 /// # Errors
-/// `Corrupt`; `Unsupported` for what is more than None, numbers, text, bytes, lists, tuples and dicts.
+/// `Corrupt`; `Unsupported` for what is more than None, numbers (also NumPy's), text, bytes, lists, tuples and dicts.
 pub(super) fn value(bytes: &[u8]) -> Result<Value> {
     let mut budget = Budget::of(bytes.len() as u64);
     let mut machine = Machine::new(bytes, 0, &mut budget);
@@ -45,6 +46,12 @@ impl Reader<'_, '_, '_> {
             Some(Node::Text(text)) => Value::Text(text.to_string()),
             Some(Node::Bytes(bytes)) => Value::Bytes(bytes.to_vec()),
             Some(Node::Big(digits)) => Value::Big(digits.clone()),
+            Some(Node::Scalar(number, _)) => match *number {
+                Number::Bool(flag) => Value::Bool(flag),
+                Number::Int(number) => Value::I64(number),
+                Number::Float(number) => Value::F64(number),
+                Number::Big(number) => Value::U64(number),
+            },
             Some(Node::List(values) | Node::Tuple(values)) => {
                 Value::List(values.iter().map(|value| self.value(*value, depth + 1)).collect::<Result<_>>()?)
             }
