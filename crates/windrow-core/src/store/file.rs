@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::num::NonZeroU64;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -170,7 +170,13 @@ pub(super) fn open_file(path: &Path) -> Result<(File, fs::Metadata)> {
     let meta = file.metadata().map_err(|e| Error::io("ask for the file's size", path, e))?;
     if !meta.is_file() {
         let what = if meta.is_dir() { "a folder" } else { "not a regular file" };
-        return Err(Error::unsupported(format!("expected a file, found {what}")).at(path));
+        let error = Error::unsupported(format!("expected a file, found {what}")).at(path);
+        return Err(match meta.file_type().is_fifo() {
+            true => {
+                error.hint("a pipe is read once, and files are read at any place: write it to a file first")
+            }
+            false => error,
+        });
     }
     Ok((file, meta))
 }

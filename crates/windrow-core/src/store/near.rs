@@ -8,19 +8,23 @@ use crate::error::{Error, Kind};
 /// Adds to an error that `path` is not there which name beside it is nearly the same.
 #[must_use]
 pub fn with_near_name(error: Error, path: &Path) -> Error {
-    match error.kind() == Kind::NotFound && error.hint_text().is_none() {
-        true => match near_name(path) {
-            Some(near) => error.hint(format!("did you mean {near}?")),
-            None => error,
-        },
-        false => error,
+    if error.kind() != Kind::NotFound || error.hint_text().is_some() {
+        return error;
+    }
+    if path.components().any(|part| part.as_os_str() == "~") {
+        return error.hint("~ is the home folder to a shell: write its path, in Python Path(…).expanduser()");
+    }
+    match near_name(path) {
+        Some(near) => error.hint(format!("did you mean {near}?")),
+        None => error,
     }
 }
 
 // The path with its first part that is not there replaced; only where the rest is there, too.
 fn near_name(path: &Path) -> Option<String> {
     const LOOKED_AT: usize = 10_000;
-    let missing = path.ancestors().take_while(|above| !above.exists()).last()?;
+    let above = path.ancestors().take_while(|above| !above.as_os_str().is_empty());
+    let missing = above.take_while(|above| !above.exists()).last()?;
     let wanted = missing.file_name()?.to_str()?;
     let folder = missing.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let rest = path.strip_prefix(missing).ok()?;
