@@ -13,15 +13,21 @@ const FILES: [&str; 2] = ["tokenizer_config.json", "special_tokens_map.json"];
 // With their tokens they have some hundred thousand.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// The ID of the `eos_token` that the files in a folder name, where `id_of` knows it.
+/// The ID of the `eos_token` that the files in a folder name, where `id_of` knows it; a warning where it does not.
 ///
 /// # Errors
 /// `Corrupt` for a file that is there and cannot be understood: another token would end the documents, unseen. `Io`.
 pub(crate) fn eos(folder: &Path, id_of: impl Fn(&str) -> Option<u32>) -> Result<Option<u32>> {
     for name in FILES {
         let fields = fields(&folder.join(name))?;
-        if let Some(id) = fields.get("eos_token").and_then(token).and_then(&id_of) {
-            return Ok(Some(id));
+        let Some(token) = fields.get("eos_token").and_then(token) else { continue };
+        match id_of(token) {
+            Some(id) => return Ok(Some(id)),
+            // Another program may add it; here it has no ID.
+            None => log::warn!(
+                "{}: eos_token {token:?} is not a token of tokenizer.json: one with a well-known name ends documents, if there is one",
+                folder.join(name).display()
+            ),
         }
     }
     Ok(None)

@@ -19,6 +19,9 @@ const GPT2: &[u8] = include_bytes!("../assets/gpt2/tokenizer.json.zst");
 
 const FILE_NAME: &str = "tokenizer.json";
 
+/// Files that are a tokenizer to other programs.
+const OTHERS: [&str; 5] = ["merges.txt", "vocab.txt", "tokenizer.model", "tekken.json", "spiece.model"];
+
 /// How long the fast way is compared with the reference, at each load, on strings made of the definition itself.
 const COMPARED_FOR: Duration = Duration::from_millis(100);
 
@@ -55,7 +58,14 @@ pub(crate) fn read(path: &Path) -> Result<(PathBuf, Vec<u8>)> {
         || format!("built-in: {}; else the path of a tokenizer.json or of its folder", NAMES.join(", "));
     let mut path = path.to_path_buf();
     if path.is_dir() {
+        if let Some(other) =
+            OTHERS.into_iter().find(|name| !path.join(FILE_NAME).exists() && path.join(name).exists())
+        {
+            return Err(of_another_kind(&path, other));
+        }
         path.push(FILE_NAME);
+    } else if let Some(other) = OTHERS.into_iter().find(|name| path.ends_with(name)) {
+        return Err(of_another_kind(path.parent().unwrap_or(Path::new("")), other));
     }
     let about = std::fs::metadata(&path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {
@@ -75,6 +85,13 @@ pub(crate) fn read(path: &Path) -> Result<(PathBuf, Vec<u8>)> {
     }
     let content = std::fs::read(&path).map_err(|e| Error::io("read the tokenizer", &path, e))?;
     Ok((path, content))
+}
+
+fn of_another_kind(folder: &Path, file: &str) -> Error {
+    Error::unsupported(format!("a tokenizer in {file}, without a {FILE_NAME}")).at(folder.join(file)).hint(format!(
+        "make a {FILE_NAME} with transformers: AutoTokenizer.from_pretrained({:?}).save_pretrained(OUT), and name OUT",
+        folder.display().to_string()
+    ))
 }
 
 impl Json {

@@ -113,6 +113,19 @@ fn the_end_is_the_one_that_lies_beside_the_definition() {
 }
 
 #[test]
+fn a_folder_with_a_tokenizer_of_another_kind_says_which_and_how_to_make_one() {
+    for name in ["merges.txt", "vocab.txt", "tokenizer.model", "tekken.json"] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(name), "").unwrap();
+        for path in [folder.path().to_path_buf(), folder.path().join(name)] {
+            let e = Tokenizer::load(&path.display().to_string()).unwrap_err();
+            assert_eq!(e.kind(), Kind::Unsupported);
+            assert!(e.message().contains(name) && e.hint_text().unwrap().contains("save_pretrained"), "{e}");
+        }
+    }
+}
+
+#[test]
 fn a_lock_accepts_its_own_tokenizer_and_no_other() {
     let all = all();
     for (i, one) in all.iter().enumerate() {
