@@ -382,3 +382,23 @@ def test_padding_needs_an_id_of_a_token(corpus: Path, tmp_path: Path, options: d
             prepare(corpus, tmp_path / "out", tokenizer="bytes", sample_size=1000, **options)
         assert raised.value.field == "pad_value"
         assert not (tmp_path / "out").exists()
+
+
+def test_a_field_within_a_field_is_the_same_in_lines_rows_and_dicts(tmp_path):
+    record = {"meta": {"text": "a", "mask": [1]}, "meta.text": "b"}
+    for name, records, text in (("both", [record], "b"), ("inside", [{"meta": record["meta"]}], "a")):
+        lines = tmp_path / f"{name}.jsonl"
+        lines.write_text("".join(json.dumps(one) + "\n" for one in records))
+        wr.write(tmp_path / f"{name}.parquet", records, to="parquet")
+        for n, source in enumerate((lines, tmp_path / f"{name}.parquet", iter(records))):
+            out = tmp_path / f"{name}-{n}"
+            wr.tokenize(source, out, tokenizer="bytes", text_field="meta.text", eos=None)
+            assert bytes(wr.open(out)[0].tolist()).decode() == text
+    wr.tokenize(tmp_path / "inside.jsonl", tmp_path / "masked", tokenizer="bytes", text_field="meta.text", mask_field="meta.mask", eos=None)
+    assert wr.open(tmp_path / "masked")[0].tolist() == [97]
+    said = {"chat": {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}}
+    (tmp_path / "chat.jsonl").write_text(json.dumps(said) + "\n")
+    options = {"tokenizer": "bytes", "chat": True, "chat_template": "chatml", "messages_field": "chat.messages"}
+    wr.tokenize(tmp_path / "chat.jsonl", tmp_path / "from-lines", **options)
+    wr.tokenize(iter([said]), tmp_path / "from-dicts", **options)
+    assert wr.open(tmp_path / "from-lines")[0].tolist() == wr.open(tmp_path / "from-dicts")[0].tolist()

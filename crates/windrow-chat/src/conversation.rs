@@ -41,7 +41,12 @@ impl Conversation {
         if messages.kind() != ValueKind::Seq {
             return Err(Error::corrupt(format!("{name:?} is not a list of messages")).field(name));
         }
-        let tools = record.get(TOOLS).map_or_else(|| Ok(Jinja::from(())), tools)?;
+        // Beside the messages.
+        let of_tools = match name.rsplit_once('.').filter(|_| record.own(name).is_none()) {
+            Some((before, _)) => record.get(&format!("{before}.{TOOLS}")),
+            None => record.own(TOOLS),
+        };
+        let tools = of_tools.map_or_else(|| Ok(Jinja::from(())), tools)?;
         let mut conversation = Conversation { messages: Vec::new(), learned: Vec::new(), tools };
         for (number, message) in items(&messages).enumerate() {
             let message = message_of(&message)

@@ -32,8 +32,14 @@ impl<'t> Record<'t> {
     }
 
     /// The JSON text under a key; of a key that is there twice, the last one.
-    pub(crate) fn get(&self, key: &str) -> Option<&'t str> {
+    pub(crate) fn own(&self, key: &str) -> Option<&'t str> {
         self.places.get(key).map(|place| &self.text[place.clone()])
+    }
+
+    /// The same, or that at a path of keys with dots: keys may have dots themselves.
+    pub(crate) fn get(&self, path: &str) -> Option<&'t str> {
+        let inside = |dot: usize| Record::of(self.own(&path[..dot])?).ok()?.get(&path[dot + 1..]);
+        self.own(path).or_else(|| path.rmatch_indices('.').find_map(|(dot, _)| inside(dot)))
     }
 
     /// Its keys, in order.

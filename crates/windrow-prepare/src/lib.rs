@@ -35,7 +35,7 @@ pub use fields::{Fields, Takes};
 pub use ids::Ids;
 pub use index::{IndexOptions, index, index_from};
 pub use places::{NoStores, Stores};
-pub use text::{line_text, record_of, text_of};
+pub use text::{line_text, record_of, taken, text_of};
 pub use tokenize::{
     CHECKPOINT_BYTES, Remainder, TokenizeOptions, Track, tokenize, tokenize_from, tokenize_texts,
 };

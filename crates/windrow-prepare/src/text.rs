@@ -12,7 +12,8 @@ use windrow_core::{Error, Kind, Result};
 use super::encode::LinePlace;
 use super::ordinary::string_in;
 
-/// The string that is in `field` of a JSON object; of a field that is there twice, the last one.
+/// The string that is in `field` of a JSON object: under that key, else at that path of keys with dots, as
+/// [`Takes::Text`](crate::Takes::Text) has it; of a field that is there twice, the last one.
 ///
 /// A byte-order mark is left out at byte 0. Other fields are skipped, whatever they hold. Text with escapes is
 /// laid into `room`, whose memory serves line after line ([`crate::encode::Encoded::room`]); what it holds before does not matter.
@@ -43,7 +44,7 @@ pub fn text_of<'a>(
             .caused_by(e)
             .hint("a record is one line of JSON, which holds one object")
     };
-    match field_in(text, field) {
+    match at_path(text, field) {
         Ok(Some(found)) if found.get().starts_with('"') => {
             let start = found.get().as_ptr() as usize - text.as_ptr() as usize;
             serde_json::from_str(found.get()).map_err(|e| not_json(start + e.column().saturating_sub(1), e))
@@ -104,6 +105,29 @@ pub(super) fn field_in<'a>(text: &'a str, field: &str) -> serde_json::Result<Opt
     let mut json = serde_json::Deserializer::from_str(text);
     let found = Field(field).deserialize(&mut json)?;
     json.end().map(|()| found)
+}
+
+// What is in the field, or at a path of such fields: keys may have dots themselves.
+fn at_path<'a>(text: &'a str, path: &str) -> serde_json::Result<Option<&'a RawValue>> {
+    if let Some(found) = field_in(text, path)? {
+        return Ok(Some(found));
+    }
+    for (dot, _) in path.rmatch_indices('.') {
+        if let Some(inner) = field_in(text, &path[..dot])?.filter(|inner| inner.get().starts_with('{'))
+            && let Some(found) = at_path(inner.get(), &path[dot + 1..])?
+        {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Takes out what is in the field of a record, or at a path of such fields, as [`text_of`] finds it.
+pub fn taken(record: &mut Map<String, Value>, path: &str) -> Option<Value> {
+    record.remove(path).or_else(|| {
+        path.rmatch_indices('.')
+            .find_map(|(dot, _)| taken(record.get_mut(&path[..dot])?.as_object_mut()?, &path[dot + 1..]))
+    })
 }
 
 // The line with numbers of the same length where Python writes NaN and Infinity, which no JSON has; `None` without any.
@@ -246,6 +270,27 @@ mod tests {
         // Anywhere else it is no part of JSON.
         assert!(text(marked).is_err());
         assert_eq!(text(br#"{"text":"a","text":"b"}"#).unwrap(), "b");
+    }
+
+    #[test]
+    fn a_path_leads_into_objects_where_no_key_has_its_name() {
+        let at = |line: &str, path: &str| {
+            text_of(line.as_bytes(), path, &PLACE, &mut Vec::new()).map(Cow::into_owned)
+        };
+        for (line, path) in [
+            (r#"{"meta": {"text": "x"}}"#, "meta.text"),
+            (r#"{"meta": {"text": "y"}, "meta.text": "x"}"#, "meta.text"),
+            (r#"{"a": {"b": {"c": "y"}}, "a.b": {"c": "x"}}"#, "a.b.c"),
+            (r#"{"a": {"b.c": "x"}}"#, "a.b.c"),
+            (r#"{"a": 1, "b": NaN, "meta": {"text": "x"}}"#, "meta.text"),
+        ] {
+            assert_eq!(at(line, path).unwrap(), "x", "{line}");
+            let mut record = record_of(line).unwrap();
+            assert_eq!(taken(&mut record, path), Some("x".into()), "{line}");
+        }
+        let said = at(r#"{"meta": {"text": 1}}"#, "meta.text").unwrap_err();
+        assert!(said.message().contains("holds a number"), "{said}");
+        assert!(at(r#"{"meta": {"other": "x"}}"#, "meta.text").unwrap_err().message().contains("no field"));
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value};
 use windrow_core::manifest::TokenizerLock;
 use windrow_core::{Error, Result};
-use windrow_prepare::{Encode, Encoded, Fields, LinePlace, Takes, TokenizeOptions, line_text, record_of};
+use windrow_prepare::{
+    Encode, Encoded, Fields, LinePlace, Takes, TokenizeOptions, line_text, record_of, taken,
+};
 
 use crate::encode::TextEncoder;
 use crate::loss_mask;
@@ -47,7 +49,7 @@ impl MaskedEncoder {
     }
 
     fn take(&self, record: &mut Map<String, Value>, field: &str, option: &str) -> Result<Value> {
-        record.remove(field).ok_or_else(|| {
+        taken(record, field).ok_or_else(|| {
             let error = Error::corrupt(format!("no field {field:?} in the record")).field(field);
             let keys: Vec<&str> = record.keys().map(String::as_str).take(10).collect();
             match keys.is_empty() {
