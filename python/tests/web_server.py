@@ -63,6 +63,8 @@ class WebServer:
         """Numbers of requests that are answered with 503."""
         self.refused: dict[str, int] = {}
         """Names of files, and the status with which each is refused."""
+        self.is_chunked = False
+        """Whole files in chunks, without their length, whatever range is asked for."""
         self.rounds: Rounds | None = None
         """Holds requests back."""
         handler = self.handler()
@@ -108,7 +110,7 @@ class WebServer:
                         return
                     headers = {"ETag": tag}
                     with path.open("rb") as file:
-                        if asked:
+                        if asked and not outer.is_chunked:
                             start, last = (int(n) for n in asked.removeprefix("bytes=").split("-"))
                             file.seek(start)
                             part = file.read(last + 1 - start)
@@ -121,7 +123,11 @@ class WebServer:
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body)))
+                if outer.is_chunked and status == 200:
+                    self.send_header("Transfer-Encoding", "chunked")
+                    body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+                else:
+                    self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 if self.command != "HEAD":
                     self.wfile.write(body)

@@ -23,6 +23,8 @@ pub(crate) enum What {
     Changed,
     /// The server gives the whole object whatever range is asked for.
     NoRanges,
+    /// The server does not say how large an object is, and gives no ranges.
+    NoLength,
     /// An object is there already.
     Exists,
     /// The store does not know what is asked of it.
@@ -70,6 +72,11 @@ impl Trouble {
                     .at(url)
                     .hint("raise cache_limit=, or copy the data to a store that reads by ranges")
             }
+            What::NoLength => Error::unsupported(
+                "the server does not say how large the file is: its answer has no Content-Length",
+            )
+            .at(url)
+            .hint("serve the file as it is, with its length and by ranges; or download it and open the copy"),
             What::Passing(_) => Error::new(Kind::Io, format!("cannot {doing}: {said}"))
                 .at(url)
                 .hint("the store or the way to it fails; raise timeout= to wait for longer"),

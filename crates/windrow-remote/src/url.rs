@@ -1,5 +1,7 @@
 //! URLs of data: which store, and which key within it.
 
+use std::borrow::Cow;
+
 use windrow_core::{Error, Result};
 
 /// The stores that URLs name.
@@ -63,8 +65,12 @@ impl Location {
             (Scheme::Http, Some((rest, query))) => (rest, format!("?{query}")),
             _ => (rest, String::new()),
         };
+        let on_hub;
         let parts = match scheme {
-            Scheme::Hf => of_hub(rest, url)?,
+            Scheme::Hf => {
+                on_hub = with_whole_revision(rest);
+                of_hub(&on_hub, url)?
+            }
             _ => rest.split_once('/').unwrap_or((rest, "")),
         };
         let (place, key) = (parts.0, parts.1.trim_matches('/'));
@@ -96,6 +102,21 @@ impl Location {
             ),
         };
         Err(Error::unsupported(format!("nothing is written to {what}")).at(url).hint(hint))
+    }
+}
+
+// The Hub's own revisions have slashes, `refs/convert/parquet` and `refs/pr/3`, which are escaped in the root.
+fn with_whole_revision(rest: &str) -> Cow<'_, str> {
+    let Some((before, after)) = rest.split_once("@refs/") else { return Cow::Borrowed(rest) };
+    let mut parts = after.splitn(3, '/');
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(kind @ ("convert" | "pr")), Some(name), path)
+            if before.matches('/').count() == 2 && !name.is_empty() =>
+        {
+            let path = path.map_or(String::new(), |path| format!("/{path}"));
+            Cow::Owned(format!("{before}@refs%2F{kind}%2F{name}{path}"))
+        }
+        _ => Cow::Borrowed(rest),
     }
 }
 
@@ -136,6 +157,11 @@ mod tests {
             ("https://host:8080/a/b", "https://host:8080", "a/b"),
             ("hf://datasets/o/n", "hf://datasets/o/n", ""),
             ("hf://datasets/o/n@main/train/0.parquet", "hf://datasets/o/n@main", "train/0.parquet"),
+            ("hf://datasets/o/n@refs/convert/parquet", "hf://datasets/o/n@refs%2Fconvert%2Fparquet", ""),
+            ("hf://datasets/o/n@refs/pr/3/a/b.bin", "hf://datasets/o/n@refs%2Fpr%2F3", "a/b.bin"),
+            ("hf://datasets/o/n@refs%2Fpr%2F3/a", "hf://datasets/o/n@refs%2Fpr%2F3", "a"),
+            ("hf://datasets/o/n@refs/a", "hf://datasets/o/n@refs", "a"),
+            ("hf://datasets/o/n/x@refs/pr/3", "hf://datasets/o/n", "x@refs/pr/3"),
         ] {
             assert_eq!(parts(url), (root.to_string(), key.to_string()), "{url}");
         }

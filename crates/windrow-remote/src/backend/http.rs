@@ -192,6 +192,14 @@ impl Http {
     fn url(&self, key: &str) -> String {
         format!("{}/{}{}", self.root, escaped(key), self.query)
     }
+
+    // The range of one byte tells the size as well.
+    async fn by_one_byte(&self, key: &str) -> Result<Meta, Trouble> {
+        let answer = checked(get_range(&self.client, &self.url(key), 0..1, None, None).await?).await?;
+        let tag = tag_of(answer.headers());
+        let found = got(answer, &(0..1))?;
+        Ok(Meta { key: key.to_string(), size: found.total.unwrap_or(1), tag, hash: None })
+    }
 }
 
 impl Backend for Http {
@@ -199,26 +207,20 @@ impl Backend for Http {
         Box::pin(async move {
             let answer = self.client.request(Method::HEAD, self.url(key)).send().await.map_err(unanswered)?;
             let answer = match answer.status() {
-                // Some sign URLs for GET alone: one byte tells the size as well.
+                // Some sign URLs for GET alone.
                 StatusCode::METHOD_NOT_ALLOWED | StatusCode::FORBIDDEN | StatusCode::NOT_IMPLEMENTED => {
-                    let answer =
-                        checked(get_range(&self.client, &self.url(key), 0..1, None, None).await?).await?;
-                    let tag = tag_of(answer.headers());
-                    let found = got(answer, &(0..1))?;
-                    return Ok(Meta {
-                        key: key.to_string(),
-                        size: found.total.unwrap_or(1),
-                        tag,
-                        hash: None,
-                    });
+                    return self.by_one_byte(key).await;
                 }
                 _ => checked(answer).await?,
             };
             let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok());
             let size = header("content-length").and_then(|size| size.parse().ok());
-            let size = size.ok_or_else(|| {
-                Trouble::new(What::Lasting, "the server does not say how large the file is")
-            })?;
+            let Some(size) = size else {
+                return self.by_one_byte(key).await.map_err(|trouble| match trouble.what {
+                    What::NoRanges => Trouble { what: What::NoLength, ..trouble },
+                    _ => trouble,
+                });
+            };
             Ok(Meta { key: key.to_string(), size, tag: tag_of(answer.headers()), hash: None })
         })
     }
