@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windrow_core::format::{self, Options, Probe};
-use windrow_core::manifest::{LISTING, Listing, MANIFEST_FILE, Manifest};
+use windrow_core::manifest::{LISTING, ListedFile, Listing, MANIFEST_FILE, Manifest};
 use windrow_core::output::write_whole;
 use windrow_core::store::{Entry, Local, Store, key};
 use windrow_core::{Error, Kind, Result};
@@ -18,7 +18,7 @@ use crate::remote;
 /// a disk when it is opened.
 ///
 /// # Errors
-/// `NotFound` where nothing is there; `Config` for a file, which needs no manifest; `Exists` where the data has a manifest that
+/// `NotFound` where nothing is there; `Config` for a file, which needs no manifest; `Exists` where the folder has a manifest that
 /// says more; `Unrecognised`; `Unsupported` for a web server, which lists nothing; `Io`.
 ///
 /// ```
@@ -51,9 +51,7 @@ pub fn listing(path: impl AsRef<Path>, options: &Options) -> Result<Manifest> {
     if let Some(entry) = entries.iter().find(|entry| entry.key == own) {
         let object = store.open_listed(entry)?;
         if Manifest::read(object.as_ref())?.format != LISTING {
-            return Err(Error::new(Kind::Exists, "the data has a manifest, which was written with it")
-                .at(object.name())
-                .hint("it needs no other one"));
+            return Err(written_with_it(object.name()));
         }
     }
     entries.retain(|entry| entry.key != own);
@@ -68,12 +66,37 @@ pub fn listing(path: impl AsRef<Path>, options: &Options) -> Result<Manifest> {
     Ok(Listing::new(format.name(), url, &probe.key, &entries).into_manifest())
 }
 
+fn written_with_it(at: &str) -> Error {
+    Error::new(Kind::Exists, "the data has a manifest, which was written with it")
+        .at(at)
+        .hint("it needs no other one; a web server, which lists nothing, may show one written with -o")
+}
+
+fn refuse_described(path: &Path, options: &Options, manifest: &Manifest) -> Result<()> {
+    let (store, folder) = match remote::Stores::default().place(path, options)? {
+        Some(place) => (place.store, place.key),
+        None => (Arc::new(Local::new(path)) as Arc<dyn Store>, String::new()),
+    };
+    let files = manifest.listing.iter().flat_map(|listing| &listing.files);
+    let entry = |file: &ListedFile| {
+        let (key, tag) = (key::below(&folder, &file.name), file.tag.clone());
+        Entry { key, size: file.size, is_folder: false, modified_ns: None, tag }
+    };
+    let entries = files.map(entry).collect();
+    match Probe::of_names(formats(), store, &folder, entries).described_by()? {
+        Some(_) => Err(written_with_it(&path.display().to_string())),
+        None => Ok(()),
+    }
+}
+
 /// Writes a manifest beside the data, in place of one that listed it before; gives its path or URL.
 ///
 /// # Errors
+/// `Exists` where the data has its manifest elsewhere, in its index or beside a file;
 /// `Unsupported` for a web server and the Hub, which are only read; `Io`.
 pub fn write_listing(path: impl AsRef<Path>, options: &Options, manifest: &Manifest) -> Result<PathBuf> {
     let path = local(path.as_ref())?;
+    refuse_described(&path, options, manifest)?;
     let to = path.join(MANIFEST_FILE);
     let text = manifest.to_text();
     if !remote::put(&to, options, text.as_bytes())? {

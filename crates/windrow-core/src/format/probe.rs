@@ -1,10 +1,10 @@
 //! What a format sees of a path before it says whether it is the one: names, the first bytes, the manifest.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::Table;
 use super::checksum_rules::FormatRules;
+use super::{Confidence, Format, Table};
 use crate::error::{Error, Kind, Result};
 use crate::manifest::{CHECKSUMS_FILE, Checked, FileRow, LISTING, Listing, MANIFEST_FILE, Manifest, PARTS};
 use crate::store::{Entry, FolderId, Noting, Store, entry_if_there, key, open_if_there, without_secrets};
@@ -203,6 +203,14 @@ impl Probe {
         key::name_of(&without_secrets(&self.display())).to_ascii_lowercase()
     }
 
+    /// The manifest that describes it, as far as names and the store tell: a listing is none.
+    ///
+    /// # Errors
+    /// `Corrupt` when it cannot be read; `Io`.
+    pub fn described_by(&self) -> Result<Option<Manifest>> {
+        Ok(find_manifest(self)?.0)
+    }
+
     /// The files that the manifest lists are there, with the sizes that it says: of a folder all of them, of a file its own.
     ///
     /// # Errors
@@ -219,7 +227,12 @@ impl Probe {
         });
         let rows: Vec<FileRow> = rows.collect::<Result<_>>()?;
         self.check_rows(rows.iter())
-            .map_err(|e| e.hint("`windrow manifest` lists the folder anew; trust=True reads what is there"))
+            .map_err(|e| {
+                e.hint(
+                    "the copy looks unfinished: fetch it again. If the data was changed on purpose, `windrow manifest` lists it \
+                     anew; trust=True reads what is there",
+                )
+            })
     }
 
     fn check_rows<'r>(&self, rows: impl Iterator<Item = &'r FileRow>) -> Result<()> {
@@ -252,8 +265,11 @@ fn find_manifest(probe: &Probe) -> Result<(Option<Manifest>, Option<Listing>)> {
     let keys = match probe.is_folder {
         true => vec![probe.below(MANIFEST_FILE)],
         false => {
-            let folder = probe.key.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
-            vec![format!("{}.{MANIFEST_FILE}", probe.key), format!("{folder}{MANIFEST_FILE}")]
+            let (folder, name) = (key::folder_of(&probe.key), key::name_of(&probe.key));
+            let halves = probe.table.iter().filter_map(|format| format.verifier().other_half(name));
+            let halves = halves.map(|other| key::below(folder, &format!("{other}.{MANIFEST_FILE}")));
+            let own = format!("{}.{MANIFEST_FILE}", probe.key);
+            [own].into_iter().chain(halves).chain([key::below(folder, MANIFEST_FILE)]).collect()
         }
     };
     for (i, key) in keys.iter().enumerate() {
@@ -264,7 +280,7 @@ fn find_manifest(probe: &Probe) -> Result<(Option<Manifest>, Option<Listing>)> {
                 continue;
             }
             let name = key::name_of(&probe.key);
-            // A folder's manifest speaks for a file in it only when it names that file.
+            // The manifest of a folder, or of the other file of a pair, speaks for a file only when it names that file.
             if probe.is_folder || i == 0 || manifest.files.iter().any(|f| f.name == name) {
                 return Ok((Some(manifest), None));
             }
@@ -276,7 +292,62 @@ fn find_manifest(probe: &Probe) -> Result<(Option<Manifest>, Option<Listing>)> {
         }
     }
     not_lost(probe)?;
-    Ok((None, listing))
+    Ok((of_files(probe)?, listing))
+}
+
+// What the manifests beside the files of a folder say of it. Where all data in it is of one, that is the manifest of the folder
+// too; where it is of several that name the same tokenizer, what they say of the IDs.
+fn of_files(probe: &Probe) -> Result<Option<Manifest>> {
+    let suffix = format!(".{MANIFEST_FILE}");
+    // Asked for where it was seen beside its file: a store answers each question late.
+    let of_file = |name: &'_ str| name.strip_suffix(&suffix).map(str::to_string);
+    let files: BTreeSet<String> = probe.names().filter_map(of_file).collect();
+    let files: Vec<&str> = probe.names().filter(|name| files.contains(*name)).collect();
+    let (mut told, mut named) = (Vec::new(), BTreeSet::new());
+    for file in files {
+        let object = probe.store.open(&probe.below(&format!("{file}{suffix}")));
+        let manifest = match object.and_then(|object| Manifest::read(object.as_ref())) {
+            Ok(manifest) => manifest,
+            Err(e) if e.is_of_the_run() => return Err(e),
+            // Opening its file says what is wrong with it.
+            Err(_) => return Ok(None),
+        };
+        let folder = key::folder_of(file);
+        named.extend(manifest.files.iter().map(|row| key::below(folder, &row.name)));
+        told.push((folder, manifest));
+    }
+    let of = |manifest: &Manifest| {
+        super::info_of(probe.table, &manifest.format).map_or(&[][..], |info| info.data_suffixes)
+    };
+    let suffixes: Vec<&str> = told.iter().flat_map(|(_, manifest)| of(manifest)).copied().collect();
+    let is_data = |name: &str| suffixes.iter().any(|suffix| key::has_suffix(name, suffix));
+    if probe.names().any(|name| is_data(name) && !named.contains(name)) {
+        return Ok(None);
+    }
+    let Some(((folder, first), others)) = told.split_first() else { return Ok(None) };
+    if others.is_empty() {
+        // It says what the folder is, where that may be a folder.
+        let is_folder =
+            |format: &&&dyn Format| format.name() == first.format && format.recognise(probe) > Confidence::No;
+        return Ok((folder.is_empty() && probe.table.iter().any(|f| is_folder(&f))).then(|| first.clone()));
+    }
+    let of_all = |of: &Manifest| {
+        let tokenizer = of.tokenizer.as_ref().map(|lock| lock.hash.clone());
+        (of.format.clone(), of.dtype, of.record_length, tokenizer, of.eos)
+    };
+    if others.iter().any(|(_, other)| of_all(other) != of_all(first)) {
+        return Ok(None);
+    }
+    let mut shared = Manifest::new(&first.format);
+    shared.take_ids_of(first);
+    (shared.dtype, shared.record_length) = (first.dtype, first.record_length);
+    shared.vocab_size = told.iter().map(|(_, manifest)| manifest.vocab_size).max().flatten();
+    shared.records = told.iter().try_fold(0u64, |sum, (_, manifest)| sum.checked_add(manifest.records?));
+    for (folder, manifest) in &told {
+        let named = |row: &FileRow| FileRow { name: key::below(folder, &row.name), ..row.clone() };
+        shared.files.extend(manifest.files.iter().map(named));
+    }
+    Ok(Some(shared))
 }
 
 // Whoever wrote block checksums beside a file wrote a manifest there, too, which says what the file is: without it, it would open

@@ -8,7 +8,6 @@ use windrow_core::format::verify::{Verifier, Verify};
 use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
-use windrow_core::manifest::{MANIFEST_FILE, Manifest};
 use windrow_core::source::{Schema, SharedSource};
 use windrow_core::store::{Object, key};
 use windrow_core::{DType, Element, Error, Result};
@@ -66,19 +65,6 @@ impl Format for Llmc {
 
     fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
         Ok(Some(Box::new(WriteLlmc)))
-    }
-
-    // Where a folder holds one file, the manifest beside the file is that of the folder: `tokenize` writes such a one.
-    fn find_manifest(&self, probe: &Probe) -> Result<Option<Manifest>> {
-        let keys = if probe.is_folder { keys(probe) } else { Vec::new() };
-        let [only] = &keys[..] else { return Ok(None) };
-        let beside = format!("{}.{MANIFEST_FILE}", probe.name_of(only));
-        // Asked for where it was seen alone: a store answers each question late.
-        if !probe.names().any(|name| name == beside) {
-            return Ok(None);
-        }
-        let found = Manifest::read(probe.store.open(&probe.below(&beside))?.as_ref())?;
-        Ok(Some(found).filter(|found| found.format == self.name()))
     }
 
     fn verifier(&self) -> &'static dyn Verify {
