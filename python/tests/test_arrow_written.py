@@ -289,7 +289,7 @@ def test_every_split_in_a_folder_is_verified(tmp_path, to, page):
         paths = "".join(f"  - split: {split}\n    path: data/{split}-*\n" for split in ("train", "test"))
         (tmp_path / "README.md").write_text(f"---\nconfigs:\n- config_name: default\n  data_files:\n{paths}---\n")
     found = wr.verify(tmp_path)
-    assert (found["problems"], found["checked_files"], found["checked_records"]) == ([], 2, 3)
+    assert (found["problems"], found["read_files"], found["checked_records"]) == ([], 2, 3)
     whole = data("test").read_bytes()
     data("test").write_bytes(whole[: len(whole) // 2])
     assert {problem["file"] for problem in wr.verify(tmp_path)["problems"]} == {str(data("test"))}

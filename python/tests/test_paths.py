@@ -310,7 +310,7 @@ def test_the_other_functions_take_them_too(tmp_path: Path) -> None:
     assert wr.convert(str(tmp_path / "n-{1,0}.npy"), tmp_path / "out.npy", to="npy", overwrite=True)["records"] == 2
     assert np.load(tmp_path / "out.npy").tolist() == [[3, 4], [1, 2]]
     found = wr.verify([tmp_path / "[ab].jsonl"])
-    assert found["problems"] == [] and found["checked_files"] == 2
+    assert found["problems"] == [] and found["read_files"] == 2
     (tmp_path / "b.jsonl").write_text("{")
     assert [p["file"] for p in wr.verify(tmp_path / "[ab].jsonl")["problems"]] == [str(tmp_path / "b.jsonl")]
 
@@ -333,5 +333,20 @@ def test_commands_take_patterns_and_several_paths(tmp_path: Path) -> None:
     verified = subprocess.run(
         [sys.executable, "-m", "windrow", "verify", "x-*.bin"], capture_output=True, text=True, cwd=tmp_path
     )
-    assert verified.returncode == 0 and "x-*.bin: nothing was compared" in verified.stdout
+    assert verified.returncode == 0 and "x-*.bin: 12 files read; " in verified.stdout
     assert "x-11.bin has no manifest" in verified.stdout
+
+
+def test_the_home_folder_and_pipes_are_named_in_hints(tmp_path: Path) -> None:
+    for call in (lambda: wr.open("~/a.jsonl"), lambda: wr.tokenize("~/a.jsonl", tmp_path / "out", tokenizer="bytes")):
+        with pytest.raises(wr.NotFoundError) as raised:
+            call()
+        assert "home folder" in str(raised.value.hint)
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
+    for line in ("{} tokenize <(cat a.jsonl) --tokenizer bytes -o x", "cat a.jsonl | {} tokenize /dev/stdin --tokenizer bytes -o y"):
+        program = f"{sys.executable} -m windrow"
+        ran = subprocess.run(["bash", "-c", line.format(program)], capture_output=True, text=True, cwd=tmp_path)
+        assert ran.returncode == 1 and "hint: a pipe is read once" in ran.stderr
+    # The nearest name beside a bare one.
+    ran = subprocess.run([sys.executable, "-m", "windrow", "inspect", "a.json"], capture_output=True, text=True, cwd=tmp_path)
+    assert "did you mean a.jsonl?" in ran.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -86,3 +87,29 @@ def test_a_disk_that_takes_no_more_ends_the_keeping_not_the_run(tmp_path: Path, 
     said = run_script(code, f"{server.url}/x.bin", tmp_path / "cache")
     server.stop()
     assert "kept in memory only" in said and "WINDROW_CACHE" in said and said.count("WARNING") == 1, said
+
+
+def test_a_server_that_does_not_say_how_large_a_file_is(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
+    server = WebServer(tmp_path)
+    server.is_chunked = True
+    try:
+        with pytest.raises(wr.UnsupportedError, match="no Content-Length") as raised:
+            wr.open(f"{server.url}/a.jsonl", timeout=5)
+        assert "download it" in str(raised.value.hint)
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("to", ["parquet", "arrow"])
+def test_a_file_that_its_store_keeps_compressed(tmp_path: Path, to: str) -> None:
+    wr.write(tmp_path / f"plain.{to}", [{"text": "a"}] * 9, to=to)
+    (tmp_path / f"a.{to}").write_bytes(gzip.compress((tmp_path / f"plain.{to}").read_bytes()))
+    server = WebServer(tmp_path)
+    try:
+        for path in (tmp_path, server.url):
+            with pytest.raises(wr.UnsupportedError, match="a gzip stream") as raised:
+                wr.open(f"{path}/a.{to}")
+            assert "Content-Encoding" in str(raised.value.hint)
+    finally:
+        server.stop()

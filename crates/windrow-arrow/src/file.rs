@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::Builder;
@@ -18,8 +17,8 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::errors::ParquetError;
 use parquet::file::metadata::PageIndexPolicy;
-use windrow_core::store::{Memory, Object, Store};
-use windrow_core::{Error, Kind, Result, stop, threads};
+use windrow_core::store::{Memory, Object, Store, or_compressed};
+use windrow_core::{Error, Kind, Result, caught, stop, threads};
 use windrow_ipc::Table;
 
 use crate::int96;
@@ -50,7 +49,11 @@ impl File {
     /// # Errors
     /// `Corrupt` when it cannot be read, or says other numbers than its row groups; `Unsupported` for encryption.
     pub(crate) fn open(object: Arc<dyn Object>) -> Result<File> {
-        let reader = Reader(object);
+        File::of(object.clone()).map_err(|e| or_compressed(e, object.as_ref()))
+    }
+
+    fn of(object: Arc<dyn Object>) -> Result<File> {
+        let reader = Reader::new(object);
         refuse_encrypted(&reader)?;
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Skip);
         let meta = guarded(&reader, || {
@@ -85,6 +88,13 @@ impl File {
     /// Rows in it.
     pub(crate) fn rows(&self) -> u64 {
         self.firsts[self.firsts.len() - 1]
+    }
+
+    /// The bytes of each column of each row group.
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = Range<u64>> {
+        let groups = self.meta.metadata().row_groups().iter();
+        let chunks = groups.flat_map(|group| group.columns()).map(chunk_range);
+        chunks.map(|(start, size)| start..start.saturating_add(size))
     }
 
     /// The object.
@@ -295,8 +305,10 @@ impl File {
                     let work = move || {
                         let sent = guarded(&self.reader, || {
                             for batch in self.groups(names, group..group + 1, 0..0)? {
-                                // Nobody waits for it after an error.
-                                if sender.send(batch.map_err(|e| self.wrong_arrow(e))).is_err() {
+                                // After an error the reader panics where it is asked for more, and nobody waits for it.
+                                let batch = batch.map_err(|e| self.wrong_arrow(e));
+                                let is_last = batch.is_err();
+                                if sender.send(batch).is_err() || is_last {
                                     break;
                                 }
                             }
@@ -372,6 +384,9 @@ fn refuse_encrypted(reader: &Reader) -> Result<()> {
 }
 
 fn wrong(reader: &Reader, error: ParquetError) -> Error {
+    if let Some(cause) = reader.cause() {
+        return cause.or_at(reader.0.name());
+    }
     match error {
         ParquetError::External(inner) => match inner.downcast::<Error>() {
             Ok(own) => own.or_at(reader.0.name()),
@@ -392,8 +407,7 @@ fn damaged(reader: &Reader, what: String) -> Error {
 
 // A panic of the crate about bytes of a file is an error of that file.
 fn guarded<T>(reader: &Reader, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|_| Err(damaged(reader, "it cannot be decoded".to_string())))
+    caught(work).unwrap_or_else(|_| Err(damaged(reader, "it cannot be decoded".to_string())))
 }
 
 // Takes so many bytes.

@@ -16,6 +16,8 @@ mod object;
 #[cfg_attr(not(feature = "parquet"), path = "without.rs")]
 mod opened;
 #[cfg(feature = "parquet")]
+mod pages;
+#[cfg(feature = "parquet")]
 mod samples;
 #[cfg(feature = "parquet")]
 mod scan;

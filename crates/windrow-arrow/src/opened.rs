@@ -12,6 +12,7 @@ use windrow_ipc::Joined;
 use crate::file::File;
 use crate::hub::Listed;
 use crate::layout::{INFO, SUFFIXES, keys};
+use crate::pages::{self, BadPage};
 use crate::samples::Samples;
 use crate::set::Files;
 use crate::write::WriteParquet;
@@ -23,6 +24,15 @@ struct BySplit;
 
 impl Verify for BySplit {
     fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
+        let keys = keys(probe);
+        let before = out.findings.n_problems;
+        keys.iter().try_for_each(|key| compare_pages(probe, key, out))?;
+        if out.findings.n_problems > before {
+            // Each of the others by itself.
+            return keys
+                .iter()
+                .try_for_each(|key| out.read(format, &Probe::at(probe.table, probe.store.clone(), key)?));
+        }
         match out.read_by(format, probe)? {
             Opened::Before | Opened::Read(_) => Ok(()),
             Opened::Not(error) if !probe.is_folder || error.kind() != Kind::Config => {
@@ -30,7 +40,6 @@ impl Verify for BySplit {
             }
             // Without a split that is named, none is opened.
             Opened::Not(_) => {
-                let keys = keys(probe);
                 let splits = match Listed::each(probe, &keys)? {
                     Some(listed) => listed,
                     None => splits::grouped(&keys, |key| probe.name_of(key)),
@@ -41,6 +50,36 @@ impl Verify for BySplit {
             }
         }
     }
+}
+
+// Pages that have a checksum are compared with it; a file with a bad one is said to be so once, and not record by record. What
+// cannot be opened is found by reading.
+fn compare_pages(probe: &Probe, key: &str, out: &mut Verifier<'_>) -> Result<()> {
+    let name = probe.store.display(key);
+    if out.was_read(&name) {
+        return Ok(());
+    }
+    let file = match probe.store.open(key).and_then(File::open) {
+        Ok(file) => file,
+        Err(error) if error.is_of_the_run() => return Err(error),
+        Err(_) => return Ok(()),
+    };
+    let (mut all, before) = (true, out.findings.n_problems);
+    for chunk in file.chunks() {
+        all &= pages::compare(file.object().as_ref(), chunk, &mut |bad| {
+            if let Some(BadPage { byte, said, found }) = bad {
+                let (what, said) = (format!("page at byte {byte}"), format!("CRC-32 {said:08x}"));
+                out.findings.problem(&name, None, &what, said, format!("CRC-32 {found:08x}"));
+            }
+            out.step(0)
+        })?;
+    }
+    if out.findings.n_problems > before {
+        out.reads(name);
+    } else if all {
+        out.covers(&name, "CRC-32 of pages");
+    }
+    Ok(())
 }
 
 /// Whether a README lists the splits of a folder.

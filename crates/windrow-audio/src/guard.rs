@@ -1,12 +1,10 @@
 //! The wall around the codecs: a panic inside them is an error out here.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use windrow_core::{Error, Result};
+use windrow_core::{Error, Result, caught};
 
 /// What `work` gives; `Corrupt` where it panics. What it worked on must not be used again after that.
 pub(crate) fn guarded<T>(doing: &str, work: impl FnOnce() -> T) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+    caught(work).map_err(|panic| {
         let said = (panic.downcast_ref::<&str>().copied())
             .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
             .unwrap_or("no message");

@@ -25,6 +25,7 @@ pub mod loader;
 pub mod manifest;
 pub mod number;
 pub mod output;
+mod panics;
 mod per_process;
 pub mod plan;
 pub mod record;
@@ -42,6 +43,7 @@ mod watch;
 
 pub use array::{Buffer, DType, Element};
 pub use error::{Error, Kind, Place, Result};
+pub use panics::caught;
 pub use per_process::PerProcess;
 pub use record::{Decode, Draw, Lengths, Piece, Span, Values};
 pub use row::{Array, Row, Value};

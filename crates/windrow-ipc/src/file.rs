@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use windrow_core::store::Object;
+use windrow_core::store::{Object, or_compressed};
 use windrow_core::{Error, Result, Row};
 
 use crate::batch::Batch;
@@ -38,7 +38,7 @@ impl Table {
     /// # Errors
     /// `Corrupt` for what does not fit the bytes there; `Unsupported` for a type that is not read; `Config` for the limit.
     pub fn open(object: Arc<dyn Object>, limit: u64) -> Result<Table> {
-        Table::of(object.clone(), limit).map_err(|e| e.or_at(object.name()))
+        Table::of(object.clone(), limit).map_err(|e| or_compressed(e.or_at(object.name()), object.as_ref()))
     }
 
     fn of(object: Arc<dyn Object>, limit: u64) -> Result<Table> {

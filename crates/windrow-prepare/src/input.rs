@@ -63,6 +63,11 @@ impl Input {
         self.compression.is_some()
     }
 
+    /// The checksum in its stream, which is compared when all of it was expanded; zstd need not have one.
+    pub(super) fn checksum(&self) -> Option<&'static str> {
+        (self.compression == Some(Compression::Gzip)).then_some("CRC-32 of gzip")
+    }
+
     /// The same, of which nothing behind byte `end` is read; not where it is compressed.
     pub(super) fn up_to(self, end: u64) -> Self {
         Input { end: Some(end), ..self }

@@ -40,7 +40,7 @@ pub use tokenize::{
     CHECKPOINT_BYTES, Remainder, TokenizeOptions, Track, tokenize, tokenize_from, tokenize_texts,
 };
 pub use verify::{VerifyOptions, verify, verify_from};
-pub use windrow_core::format::verify::{Findings, Problem};
+pub use windrow_core::format::verify::{Findings, Problem, State, Verified};
 pub use windrow_core::{Progress, Watch};
 pub use write::{Writer, convert, manifest_of, refuse_inputs};
 

@@ -468,7 +468,9 @@ impl Eos {
 ///     store_options, timeout: of URLs, as for ``open``.
 ///
 /// Returns:
-///     A dict: checked_files, checked_bytes, problems (a list of dicts of file, what, expected, found), and notes.
+///     A dict: problems (a list of dicts of file, what, expected, found), files (a dict of each data file to its state: checked, by a
+///     checksum that ``by`` names; read, without a checksum to compare; bad), how many of each (checked_files, read_files, bad_files),
+///     checked_bytes, checked_records, and notes.
 ///
 /// Raises:
 ///     NotFoundError: nothing there.
@@ -477,8 +479,8 @@ impl Eos {
 /// >>> import windrow as wr, numpy as np, tempfile, pathlib
 /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "ids.bin"
 /// >>> _ = wr.write(path, [[1, 2, 3]], to="tokens", dtype="uint16")
-/// >>> wr.verify(path)["problems"]
-/// []
+/// >>> wr.verify(path)["files"]
+/// {'ids.bin': {'state': 'checked', 'by': 'xxh3'}}
 /// >>> np.array([1, 2, 4], np.uint16).tofile(path)
 /// >>> [problem["what"] for problem in wr.verify(path)["problems"]]
 /// ['xxh3']

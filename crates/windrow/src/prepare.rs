@@ -11,8 +11,8 @@ use windrow_core::{Error, Kind, Result};
 use windrow_formats::Tokens;
 pub use windrow_prepare::{
     CHECKPOINT_BYTES, Encode, Encoded, Fields, Findings, Ids, IndexOptions, LinePlace, Problem, Progress,
-    Remainder, Report, Takes, TokenizeOptions, Track, VerifyOptions, Watch, Writer, convert, dummy_blocks,
-    dummy_tokens, manifest_of, text_of,
+    Remainder, Report, State, Takes, TokenizeOptions, Track, Verified, VerifyOptions, Watch, Writer, convert,
+    dummy_blocks, dummy_tokens, manifest_of, text_of,
 };
 
 use crate::formats;

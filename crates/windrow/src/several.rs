@@ -78,7 +78,13 @@ impl Paths {
         refuse_repeated(&members)?;
         let mut all = Findings::default();
         for path in &members {
-            let found = verify_one(path, options, &far, watch)?;
+            // The others are looked at all the same.
+            let found = match verify_one(path, options, &far, watch) {
+                Err(e) if matches!(e.kind(), Kind::NotFound | Kind::Unrecognised) => {
+                    Findings::refused(&path.display().to_string(), &e)
+                }
+                found => found?,
+            };
             // Names are relative to the folder that is checked, and here there are several.
             let folder = if far.is_folder(path) { path } else { path.parent().unwrap_or(Path::new("")) };
             all.take_all(found, &|file| folder.join(file).display().to_string());

@@ -99,7 +99,7 @@ fn an_index_of_more_files_than_may_be_open_at_a_time_is_verified() {
     let desk = Desk::new();
     (0..FILES).for_each(|i| desk.texts(&format!("c/{i}.jsonl"), &["a", "b", "c"]));
     desk.windrow("index c -q").done();
-    assert!(limited(&desk, "ulimit -n 48", "verify c").done().contains("good; 100 files"));
+    assert!(limited(&desk, "ulimit -n 48", "verify c").done().contains("c: 100 files read; "));
     // The first line of every file, then the second one of each, as another program may write it.
     fs::remove_file(desk.path("c/index/windrow.json")).unwrap();
     let path = desk.path("c/index/sample_locations.bin");
@@ -107,7 +107,7 @@ fn an_index_of_more_files_than_may_be_open_at_a_time_is_verified() {
     let rows: Vec<&[u8]> = rows.chunks(24).collect();
     let by_line: Vec<&[u8]> = (0..3).flat_map(|line| rows.iter().skip(line).step_by(3)).copied().collect();
     fs::write(&path, by_line.concat()).unwrap();
-    assert!(limited(&desk, "ulimit -n 48", "verify c").done().contains("good; 100 files"));
+    assert!(limited(&desk, "ulimit -n 48", "verify c").done().contains("c: 100 files read; "));
     // Bad rows of the last file are found all the same.
     desk.write("c/99.jsonl", "{\"text\": \"a\"}\n");
     assert_eq!(limited(&desk, "ulimit -n 48", "verify c").code, Some(3));

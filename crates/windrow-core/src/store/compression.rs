@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 use flate2::bufread::GzDecoder;
 
 use super::{Object, key};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 
 /// How an object is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +66,24 @@ impl Compression {
             Compression::Zstd => &[0x28, 0xb5, 0x2f, 0xfd],
         }
     }
+}
+
+/// The error of an object that looks damaged, where it is a compressed stream: for formats whose files are never compressed as a
+/// whole.
+#[must_use]
+pub fn or_compressed(error: Error, object: &dyn Object) -> Error {
+    let found = (error.kind() == Kind::Corrupt).then(|| Compression::of(object).ok().flatten()).flatten();
+    let Some(compression) = found else { return error };
+    let name = match compression {
+        Compression::Gzip => "gzip",
+        Compression::Zstd => "Zstandard",
+    };
+    Error::unsupported(format!("found a {name} stream; files of this format are not compressed as a whole"))
+        .at(object.name())
+        .hint(
+            "expand the file. A store that keeps or sends it with Content-Encoding gives it compressed: put it there as it is, or \
+             download and expand it",
+        )
 }
 
 /// A name without `.gz` or `.zst`, also in capitals.

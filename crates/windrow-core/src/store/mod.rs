@@ -36,8 +36,7 @@ use std::sync::Arc;
 pub use below::Below;
 pub use cache::{Cache, Cleared, Entry as CacheEntry, made_once};
 pub use cache::{Draft, cache_folder, cached, copies, is_full};
-pub use compression::Compression;
-pub use compression::plain_name;
+pub use compression::{Compression, or_compressed, plain_name};
 pub use expand::{
     begins_to_expand, expanded_checked, expanded_head, expanded_stream, long_window, needs_window,
     unless_damaged,

@@ -28,7 +28,12 @@ impl Verify for Forager {
         for row in at.manifest.iter().flat_map(|manifest| &manifest.files) {
             out.reads(at.store.display(&key::below(at.key, &row.name)));
         }
+        let counted = out.findings.checked_bytes;
         rows(at, out)?;
+        if at.manifest.is_some() {
+            // With the files that it names.
+            out.findings.checked_bytes = counted;
+        }
         expanded_from(at, out)
     }
 }
@@ -115,7 +120,9 @@ fn open_index(
     let mut files = Vec::new();
     for name in list.lines().map(|name| key::below(key, name)) {
         let entry = out.findings.take(&name, "file", "to be there", store.entry(&name))?;
-        out.findings.checked_files += u64::from(manifest.is_none() && entry.is_some());
+        if entry.is_some() {
+            out.looks_at(&store.display(&name));
+        }
         out.expect(entry.as_ref().map_or(0, |entry| entry.size));
         out.reads(store.display(&name));
         files.push(DataFile { is_there: entry.is_some(), last_end: 0, name });

@@ -197,9 +197,9 @@ pub(super) fn word(bytes: &[u8], at: usize) -> u64 {
 /// Names of the hashes that can be compared.
 const KNOWN: [&str; 3] = ["sha1", "xxh64", "xxh3_64"];
 
-/// Whether none of the hashes of a file can be compared.
-pub(super) fn is_unknown(part: &Part) -> bool {
-    !part.hashes.is_empty() && !part.hashes.keys().any(|name| KNOWN.contains(&name.as_str()))
+/// The name of a hash of a file that can be compared.
+pub(super) fn known_hash(part: &Part) -> Option<&'static str> {
+    KNOWN.into_iter().find(|name| part.hashes.contains_key(*name))
 }
 
 /// Compares a file with those hashes that the index says of it and that are known here.

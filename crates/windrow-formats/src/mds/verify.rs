@@ -5,7 +5,7 @@ use windrow_core::format::verify::{Opened, Verifier, Verify};
 use windrow_core::format::{Format, Probe};
 use windrow_core::store::Object;
 
-use super::shards::{Shards, check_hashes, is_unknown};
+use super::shards::{Shards, check_hashes, known_hash};
 use super::{Mds, read_index};
 
 impl Verify for Mds {
@@ -27,10 +27,12 @@ fn hashes(probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
     let shards = Shards::open(probe, &mut index)?;
     let mut unknown = 0u64;
     for (number, part) in shards.stored() {
-        unknown += u64::from(is_unknown(part));
+        unknown += u64::from(!part.hashes.is_empty() && known_hash(part).is_none());
         let object: &dyn Object = shards.files.get(number)?;
-        if let Err(error) = check_hashes(object, part) {
-            out.found(error, object.name(), "hash")?;
+        match (check_hashes(object, part), known_hash(part)) {
+            (Err(error), _) => out.found(error, object.name(), "hash")?,
+            (Ok(()), Some(name)) => out.covers(object.name(), name),
+            (Ok(()), None) => {}
         }
         out.step(0)?;
     }

@@ -56,7 +56,8 @@ fn index(probe: &Probe, rows: &[PartRow], out: &mut Verifier<'_>) -> Result<()> 
         let name = probe.store.display(&key);
         let found = probe.store.open(&key).and_then(|object| hash_of(object.as_ref(), row.bytes));
         if let Some(found) = taken(found, &name, out)? {
-            out.findings.checked_files += 1;
+            out.looks_at(&name);
+            out.covers(&name, "xxh3");
             if found != row.xxh3 {
                 out.findings.problem(&name, None, "xxh3", hex(row.xxh3), hex(found));
             }
@@ -101,7 +102,8 @@ impl Looked<'_> {
         let lengths = taken(self.files.lengths_anew(part), &name(PartFile::Lengths), out)?;
         let values = self.files.open(part, PartFile::Values, Some(row.bytes));
         if let Some(object) = taken(values, &name(PartFile::Values), out)? {
-            out.findings.checked_files += 1;
+            out.looks_at(object.name());
+            out.covers(object.name(), "xxh3");
             out.reads(object.name().to_string());
             let sums = self.values(part, object.as_ref(), row, lengths.as_ref(), out);
             if let Some(sums) = taken(sums, object.name(), out)? {

@@ -51,7 +51,10 @@ static INFO: FormatInfo = FormatInfo {
 
 impl Verify for TfRecord {
     fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
-        verify_shards(format, probe, &keys(probe), out)
+        let keys = keys(probe);
+        // Compared whenever a record is read.
+        keys.iter().for_each(|key| out.covers(&probe.store.display(key), "CRC-32C of records"));
+        verify_shards(format, probe, &keys, out)
     }
 }
 

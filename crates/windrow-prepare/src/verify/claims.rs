@@ -46,7 +46,7 @@ impl Work<'_> {
             let Some(object) = self.out.findings.take(&row.name, "file", "to be there", object)? else {
                 continue;
             };
-            self.out.findings.checked_files += 1;
+            self.out.looks_at(&row.name);
             self.claim(object.as_ref(), row, manifest, kept.as_ref().map(|kept| (kept, sums)))?;
         }
         let told: HashSet<&str> = manifest.files.iter().map(|row| row.name.as_str()).collect();
@@ -101,8 +101,7 @@ impl Work<'_> {
 
     fn note_without_hashes(&mut self, manifest: &Manifest) -> Result<()> {
         if manifest.files.iter().any(|f| f.xxh3.is_none()) {
-            const NOTE: &str =
-                "no hashes were kept: a change that keeps size and time is not seen (index with --checksum)";
+            const NOTE: &str = "read, not checked: no hashes were kept, so a change that keeps size and time is not seen (index with --checksum)";
             // Once, however many manifests a folder has.
             if !self.out.findings.notes.iter().any(|note| note == NOTE) {
                 self.out.note(NOTE.into());
@@ -151,6 +150,7 @@ impl Work<'_> {
             }
             return self.out.step(row.size);
         }
+        self.out.covers(name, if row.xxh3.is_some() { "xxh3" } else { "block checksums" });
         // Samples with per-token arrays hold more than token IDs; their rows are checked with the index.
         let ids = self.format(&manifest.format).and_then(|format| format.verifier().ids(manifest));
         let mut hash = Box::new(Xxh3::new());

@@ -81,11 +81,12 @@ impl Work<'_> {
             self.is_data(base, "", options)?;
             self.each_by_itself(base, &entries)?;
             self.out.note(format!(
-                "nothing here says what it should be: no {}, no index, no JSONL, so nothing was compared",
+                "nothing here says what it should be: no {}, no index, no JSONL, so it was read and not checked",
                 MANIFEST_FILE
             ));
         } else {
             self.needs_lines(base, before);
+            self.note_untold(base, entries.iter().filter(rest));
         }
         Ok(())
     }
@@ -99,6 +100,7 @@ impl Work<'_> {
             suffixes.clone().any(|suffix| key::has_suffix(&entry.key, suffix))
                 && !bad.contains(path.as_str())
                 && !self.out.was_read(&path)
+                && !self.out.looked_at(&path)
                 && !self.told.contains(&base.join(&entry.key))
         };
         let mut untold = entries.filter(is_untold);

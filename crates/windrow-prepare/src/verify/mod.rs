@@ -77,18 +77,23 @@ pub fn verify_from(
     if !is_folder {
         // What is not a regular file is no data, and nothing can be said of it.
         root.open("")?;
+        work.out = work.out.below(&path.parent().unwrap_or(&path).display().to_string());
         work.file(&path, options)?;
-        return Ok(work.out.findings);
+        return Ok(work.out.finish());
     }
     let is_index = folder::index_format(table, places, &path).is_some();
     match (path.parent(), path.file_name().and_then(|n| n.to_str())) {
         (Some(base), Some(name)) if is_index => {
             let options = VerifyOptions { index_folder: name.to_string(), ..options.clone() };
+            work.out = work.out.below(&base.display().to_string());
             work.index(base, &options)?;
         }
-        _ => work.folder(&path, options)?,
+        _ => {
+            work.out = work.out.below(&path.display().to_string());
+            work.folder(&path, options)?;
+        }
     }
-    Ok(work.out.findings)
+    Ok(work.out.finish())
 }
 
 struct Work<'a> {
@@ -128,6 +133,14 @@ impl Work<'_> {
         if self.lost_its_manifest(&folder.join(told))? {
             return Ok(());
         }
+        // As with a manifest of its own: what all was compared with its hash is opened, and not read once more.
+        if is_told && self.out.is_covered(name) {
+            if self.recognised(folder, name)?.is_some_and(|(_, format)| format.verifier().has_own_checksums())
+            {
+                self.by_format(folder, name)?;
+            }
+            return self.opens(folder, name, format::lines::INDEX_FOLDER, before);
+        }
         if self.by_format(folder, name)?.is_some() {
             return Ok(());
         }
@@ -166,10 +179,11 @@ impl Work<'_> {
             return Ok(());
         }
         if size.is_some() {
+            self.out.looks_at(name);
             self.by_itself(folder, name)?;
         }
         self.out.note(format!(
-            "{name} has no manifest: nothing says which size, values or hash it should have, so nothing was compared"
+            "{name} has no manifest: nothing says which size, values or hash it should have, so it was read and not checked"
         ));
         Ok(())
     }
@@ -264,7 +278,9 @@ impl Work<'_> {
             let size = entry_if_there(store.as_ref(), file.checked_name()?)?.map(|entry| entry.size);
             let name = store.display(&file.name);
             let expected = format!("{} bytes", file.size);
-            self.out.findings.take(&name, "size", &expected, row.check_size(size, &name))?;
+            if self.out.findings.take(&name, "size", &expected, row.check_size(size, &name))?.is_none() {
+                self.out.is_cut(name);
+            }
         }
         Ok(())
     }

@@ -81,7 +81,10 @@ impl Work<'_> {
             let ends = |suffix: &&str| key::has_suffix(plain_name(&entry.key), suffix);
             !entry.key.contains('/') && format.info().data_suffixes.iter().any(ends)
         };
-        entries.iter().filter(is_record).try_for_each(|entry| self.by_itself(root, &entry.key))
+        entries.iter().filter(is_record).try_for_each(|entry| {
+            self.out.looks_at(&entry.key);
+            self.by_itself(root, &entry.key)
+        })
     }
 
     /// The format of this name.

@@ -173,7 +173,7 @@ fn series_are_read_once_and_what_nothing_describes_is_noted() {
         folder_of(&[("shards/meta.json", META), ("shards/d-1-of-1.bin", &[0; 6]), ("a.npy", &array)]);
     let findings = check(folder.path());
     assert_eq!(
-        (findings.n_problems, findings.checked_files, findings.checked_records, findings.notes.len()),
+        (findings.n_problems, findings.read_files, findings.checked_records, findings.notes.len()),
         (0, 3, 2, 0),
         "{findings:?}"
     );

@@ -6,7 +6,7 @@ mod verifier;
 
 use std::sync::Arc;
 
-pub use self::findings::{Findings, Problem};
+pub use self::findings::{Findings, Problem, State, Verified};
 pub use self::verifier::{Opened, Verifier};
 use super::{Confidence, Format};
 use crate::array::DType;

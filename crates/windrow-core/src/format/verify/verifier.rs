@@ -1,6 +1,6 @@
 //! What verifying reports to: findings, progress, and what was read before.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::findings::Findings;
 use crate::array::DType;
@@ -22,6 +22,14 @@ pub struct Verifier<'a> {
     pub findings: Findings,
     /// Data files that were read record by record.
     seen: BTreeSet<String>,
+    /// Files are named from it in the report.
+    folder: String,
+    /// Data files that are in the report.
+    looked: BTreeSet<String>,
+    /// Files that a checksum covers, and which.
+    covered: BTreeMap<String, &'static str>,
+    /// Files of another size than was listed.
+    pub(super) cut: BTreeSet<String>,
     /// What was opened by a format, or could not be.
     tried: BTreeSet<String>,
     now: Progress,
@@ -34,6 +42,10 @@ impl<'a> Verifier<'a> {
         Verifier {
             findings: Findings::default(),
             seen: BTreeSet::new(),
+            folder: String::new(),
+            looked: BTreeSet::new(),
+            covered: BTreeMap::new(),
+            cut: BTreeSet::new(),
             tried: BTreeSet::new(),
             now: Progress::default(),
             watch,
@@ -123,6 +135,47 @@ impl<'a> Verifier<'a> {
         self.seen.insert(file);
     }
 
+    /// This data file is in the report: as one that was read, unless more becomes known of it.
+    pub fn looks_at(&mut self, file: &str) {
+        self.looked.insert(name_below(&self.folder, file));
+    }
+
+    /// All of this file was compared with a checksum: with `by`.
+    pub fn covers(&mut self, file: &str, by: &'static str) {
+        self.covered.entry(name_below(&self.folder, file)).or_insert(by);
+    }
+
+    /// This file has another size than was listed, which was said: what follows from it is not.
+    pub fn is_cut(&mut self, file: String) {
+        self.cut.insert(file);
+    }
+
+    /// Whether this file is in the report.
+    pub fn looked_at(&self, file: &str) -> bool {
+        self.looked.contains(&name_below(&self.folder, file))
+    }
+
+    /// Whether all of this file was compared with a checksum.
+    pub fn is_covered(&self, file: &str) -> bool {
+        self.covered.contains_key(&name_below(&self.folder, file))
+    }
+
+    /// Files are named from `folder` in the report, as [`Store::display`] says it.
+    ///
+    /// [`Store::display`]: crate::store::Store::display
+    #[must_use]
+    pub fn below(mut self, folder: &str) -> Self {
+        self.folder = folder.trim_end_matches('/').to_string();
+        self
+    }
+
+    /// What was found, with what is known of each file.
+    pub fn finish(self) -> Findings {
+        let mut findings = self.findings;
+        findings.settle(&self.looked, &self.covered, &|file| name_below(&self.folder, file));
+        findings
+    }
+
     // The number of records that the manifest of this format says.
     fn count(&mut self, probe: &Probe, format: &str, source: &dyn Source) {
         let manifest = probe.manifest.as_ref().filter(|manifest| manifest.format == format);
@@ -136,7 +189,10 @@ impl<'a> Verifier<'a> {
 
     fn every_record(&mut self, source: &dyn Source) -> Result<()> {
         let files = source.files();
-        self.findings.checked_files += files.len() as u64;
+        // Bytes that were compared with a hash before are counted once.
+        let counted = self.findings.checked_bytes;
+        let is_counted = !files.is_empty() && files.iter().all(|info| self.looked_at(&info.file));
+        files.iter().for_each(|info| self.looks_at(&info.file));
         let at = files.first().map_or_else(String::new, |info| info.file.clone());
         files.iter().for_each(|info| self.expect(info.size));
         self.seen.extend(files.iter().map(|info| info.file.clone()));
@@ -186,7 +242,11 @@ impl<'a> Verifier<'a> {
                 }
             }
         }
-        self.step(done)
+        self.step(done)?;
+        if is_counted {
+            self.findings.checked_bytes = counted;
+        }
+        Ok(())
     }
 
     // Bad records bring no bytes that would be reported as progress, and a stop is asked for there.
@@ -220,6 +280,9 @@ impl<'a> Verifier<'a> {
         let place = error.place().clone();
         let file = place.file.as_deref().unwrap_or(at);
         let what = place.field.as_deref().unwrap_or(what);
+        if self.cut.contains(file) {
+            return Ok(());
+        }
         // It may be intact: another program may read it.
         let expected = match error.kind() {
             ErrorKind::Unsupported => "what this build reads",
@@ -251,6 +314,12 @@ impl<'a> Verifier<'a> {
         self.watch.progress(self.now);
         check(self.watch)
     }
+}
+
+// What a file is called in a folder; one elsewhere keeps its name.
+fn name_below(folder: &str, file: &str) -> String {
+    let rest = file.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
+    rest.filter(|rest| !rest.is_empty() && !folder.is_empty()).unwrap_or(file).to_string()
 }
 
 /// What became of opening something.

@@ -1,0 +1,246 @@
+# What verify says of each file: that a checksum covers it, that it was read with nothing to compare, or that it is bad.
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from foreign_cases import with_loaders
+
+import windrow as wr
+
+
+def states(path: Path) -> dict[str, str]:
+    return {name: file["state"] for name, file in wr.verify(path)["files"].items()}
+
+
+def command(*arguments: object, folder: Path) -> tuple[int, str, str]:
+    ran = subprocess.run(
+        [sys.executable, "-m", "windrow", *map(str, arguments)], capture_output=True, text=True, cwd=folder
+    )
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+def flip(path: Path, at: int) -> None:
+    whole = bytearray(path.read_bytes())
+    whole[at] ^= 4
+    path.write_bytes(whole)
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> Path:
+    texts = (f"document {i} of some" for i in range(300))
+    wr.tokenize(texts, tmp_path / "tokens", tokenizer="bytes")
+    return tmp_path / "tokens"
+
+
+WRITTEN = {
+    "parquet": "d.parquet",
+    "arrow": "d.arrow",
+    "mds": "d",
+    "litdata": "d",
+    "webdataset": "d",
+    "tfrecord": "d.tfrecord",
+    "array_record": "d.array_record",
+    "bagz": "d.bagz",
+    "tokens": "d.bin",
+    "llmc": "d.bin",
+    "megatron": "d.bin",
+    "datatrove": "d",
+    "flat-tokens": "d.zarr",
+    "shards": "d",
+    "npy": "d.npy",
+    "npz": "d.npz",
+}
+
+
+@pytest.mark.parametrize("to", WRITTEN)
+def test_what_windrow_writes_is_checked_and_a_copy_without_side_files_only_where_the_format_has_checksums(
+    tokens: Path, tmp_path: Path, to: str
+) -> None:
+    out = tmp_path / "out" / WRITTEN[to]
+    out.parent.mkdir()
+    if to in ("npy", "npz", "shards"):
+        wr.write(out, [np.arange(50, dtype="int32")] * 3, to=to)
+    else:
+        wr.convert(tokens, out, to=to)
+    for path in (out, out.parent):
+        found = wr.verify(path)
+        assert found["problems"] == [] and set(states(path).values()) == {"checked"}, found
+        assert (found["checked_files"], found["read_files"], found["bad_files"]) == (len(found["files"]), 0, 0)
+    for side in list(out.parent.rglob("windrow.*")) + list(out.parent.rglob("*.windrow.*")):
+        side.unlink()
+    if to == "shards":
+        # meta.json holds the hashes of the shards, and nothing those of meta.json.
+        assert states(out) == {"data-1-of-1.bin": "checked", "meta.json": "read"}
+        return
+    found = wr.verify(out)
+    by = {file.get("by") for file in found["files"].values()}
+    own = {
+        "mds": "xxh64",
+        "tfrecord": "CRC-32C of records",
+        "array_record": "HighwayHash of chunks",
+        "npz": "CRC-32 of zip",
+    }
+    assert by == {own.get(to)} and set(states(out).values()) == {"checked" if to in own else "read"}, found
+
+
+def test_the_command_says_it_of_each_file_and_never_good(tokens: Path, tmp_path: Path) -> None:
+    wr.convert(tokens, tmp_path / "d.parquet", to="parquet")
+    (tmp_path / "copy").mkdir()
+    shutil.copy(tmp_path / "d.parquet", tmp_path / "copy")
+    size = f"{(tmp_path / 'd.parquet').stat().st_size / 1000:.1f} kB"
+    assert command("verify", "d.parquet", folder=tmp_path) == (
+        0,
+        f"checked: d.parquet: xxh3\nd.parquet: 1 file checked; {size}\n",
+        "",
+    )
+    code, out, _ = command("verify", "copy/d.parquet", folder=tmp_path)
+    assert code == 0 and out.startswith("read: d.parquet: no checksum to compare\ncopy/d.parquet: 1 file read; ")
+    assert "good" not in out
+    code, out, _ = command("verify", "copy", "d.parquet", "--json", folder=tmp_path)
+    found = json.loads(out)
+    assert (code, found["state"], found["findings"]["checked_files"], found["findings"]["read_files"]) == (0, "read", 1, 1)
+    flip(tmp_path / "d.parquet", 50)
+    code, out, _ = command("verify", "copy", "d.parquet", folder=tmp_path)
+    assert code == 3 and "bad: " in out and "1 problem; 1 file bad, 1 file read; " in out
+
+
+def test_a_flip_in_mds_is_found_without_windrows_side_files(tokens: Path, tmp_path: Path) -> None:
+    for options in ({}, {"compression": "zstd"}):
+        shutil.rmtree(tmp_path / "m", ignore_errors=True)
+        wr.convert(tokens, tmp_path / "m", to="mds", **options)
+        for side in (tmp_path / "m").glob("windrow.*"):
+            side.unlink()
+        [shard] = (tmp_path / "m").glob("shard.*")
+        index = json.loads((tmp_path / "m" / "index.json").read_text())["shards"][0]
+        part = index["zip_data" if options else "raw_data"]
+        assert (index["hashes"], list(part["hashes"])) == (["xxh64"], ["xxh64"])
+        flip(shard, shard.stat().st_size - 60)
+        found = wr.verify(tmp_path / "m")
+        assert any(problem["what"] == "xxh64" for problem in found["problems"])
+        assert states(tmp_path / "m") == {shard.name: "bad"}
+
+
+# Files that pyarrow writes with checksums of their pages, and without; where a page of one column is.
+PAGES = """
+import json, sys
+import pyarrow as pa, pyarrow.parquet as pq
+folder = sys.argv[1]
+lists = [[i, i + 1] for i in range(5000)]
+rows = pa.table({"text": [f"row {i % 90}" for i in range(5000)], "n": list(range(5000)), "list": lists})
+kinds = {"a": {}, "b": {"data_page_version": "2.0"}, "c": {"compression": "none", "use_dictionary": False}}
+for name, options in kinds.items():
+    options |= {"data_page_size": 4096, "row_group_size": 2000}
+    pq.write_table(rows, f"{folder}/{name}.parquet", write_page_checksum=True, **options)
+    pq.write_table(rows, f"{folder}/{name}-without.parquet", **options)
+places = {name: pq.read_metadata(f"{folder}/{name}.parquet").row_group(1).column(1).data_page_offset for name in kinds}
+print(json.dumps(places))
+"""
+
+
+def test_checksums_of_the_pages_of_other_writers_are_compared(tmp_path: Path) -> None:
+    for name, page in with_loaders(PAGES, tmp_path).items():
+        path, without = tmp_path / f"{name}.parquet", tmp_path / f"{name}-without.parquet"
+        assert wr.verify(path)["files"] == {path.name: {"state": "checked", "by": "CRC-32 of pages"}}
+        assert states(without) == {without.name: "read"}
+        flip(path, page + 100)
+        [problem] = wr.verify(path)["problems"]
+        assert problem["what"].startswith("page at byte ") and problem["expected"].startswith("CRC-32 ")
+        assert states(path) == {path.name: "bad"}
+        with pytest.raises(wr.CorruptError):
+            list(wr.open(path, columns=["n"]))
+    # The other files of a folder are read all the same.
+    assert states(tmp_path) == {f"{name}{rest}": state for name in "abc" for rest, state in ENDS.items()}
+
+
+ENDS = {".parquet": "bad", "-without.parquet": "read"}
+
+
+def test_a_damaged_parquet_is_one_error_and_no_panic_is_printed(tmp_path: Path) -> None:
+    wr.write(tmp_path / "d.parquet", [np.arange(i % 7, 900, dtype="int32") for i in range(200)], to="parquet")
+    whole = bytearray((tmp_path / "d.parquet").read_bytes())
+    whole[5000:5004] = b"ZZZZ"
+    (tmp_path / "d.parquet").write_bytes(whole)
+    code, _, said = command("inspect", "d.parquet", "--verify", "always", folder=tmp_path)
+    assert code == 3 and "panicked" not in said and "External" not in said and "\\n" not in said
+    assert said.count("error:") == 1 and said.count("hint:") == 1 and "bytes 4096 to 8192 are not those that were written" in said
+    for side in tmp_path.glob("*.windrow.*"):
+        side.unlink()
+    for at in range(4, len(whole) - 1000, len(whole) // 40):
+        copy = bytearray(whole)
+        copy[at : at + 8] = b"\xff" * 8
+        (tmp_path / "c.parquet").write_bytes(copy)
+        _, out, said = command("verify", "c.parquet", folder=tmp_path)
+        assert "panicked" not in said + out
+
+
+def test_json_lines_are_read_and_those_in_gzip_checked(tmp_path: Path) -> None:
+    import gzip
+
+    lines = "".join(json.dumps({"text": f"{i}"}) + "\n" for i in range(50))
+    (tmp_path / "a.jsonl").write_text(lines)
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    (tmp_path / "raw.bin").write_bytes(bytes(64))
+    found = wr.verify(tmp_path)
+    assert states(tmp_path) == {"a.jsonl": "read", "b.jsonl.gz": "checked"}
+    assert any("raw.bin" in note and "not looked at" in note for note in found["notes"])
+    wr.index(tmp_path)
+    assert states(tmp_path)["a.jsonl"] == "read"
+
+
+def test_one_of_several_paths_that_is_missing_does_not_keep_the_others_from_being_checked(
+    tokens: Path, tmp_path: Path
+) -> None:
+    wr.convert(tokens, tmp_path / "d.bin", to="tokens")
+    code, out, _ = command("verify", "nosuch", "d.bin", folder=tmp_path)
+    assert code == 3 and "nosuch" in out and "1 problem; 1 file bad, 1 file checked; " in out
+    with pytest.raises(wr.NotFoundError):
+        wr.verify(tmp_path / "nosuch")
+
+
+def test_a_pair_is_the_same_by_each_of_its_names(tokens: Path, tmp_path: Path) -> None:
+    wr.convert(tokens, tmp_path / "pair" / "m", to="megatron")
+    names = [tmp_path / "pair" / name for name in ("m", "m.bin", "m.idx")]
+    first = wr.verify(names[0])
+    assert (first["checked_files"], set(first["files"])) == (2, {"m.bin", "m.idx"})
+    for path in [*names, tmp_path / "pair"]:
+        info = wr.open(path).info()
+        assert (info["tokenizer"], info["records"]) == ("bytes", 300), path
+        found = wr.verify(path)
+        assert (found["files"], found["checked_bytes"]) == (first["files"], first["checked_bytes"]), path
+        code, _, said = command("peek", path, "--tokenizer", "gpt2", folder=tmp_path)
+        assert code == 4 and "another tokenizer" in said, path
+
+
+@pytest.mark.parametrize("to", [to for to in WRITTEN if to not in ("npy", "npz", "shards")])
+def test_a_folder_is_known_by_the_manifest_beside_its_file(tokens: Path, tmp_path: Path, to: str) -> None:
+    out = tmp_path / "out" / WRITTEN[to]
+    out.parent.mkdir()
+    wr.convert(tokens, out, to=to)
+    paths = [out, out.parent] if out.is_file() else [out]
+    for path in paths:
+        assert wr.open(path).info()["tokenizer"] == "bytes", path
+    code, _, said = command("manifest", ".", folder=out.parent if out.is_file() else out)
+    assert code == 1 and "has a manifest, which was written with it" in said
+
+
+def test_a_manifest_is_refused_where_there_is_one_and_the_data_is_as_it_was(tokens: Path, tmp_path: Path) -> None:
+    before = sorted(path.name for path in tokens.rglob("*"))
+    code, _, said = command("manifest", "tokens", folder=tmp_path)
+    assert code == 1 and "has a manifest, which was written with it" in said
+    assert sorted(path.name for path in tokens.rglob("*")) == before
+
+
+def test_what_a_listing_says_of_a_truncated_copy_is_said_once_with_what_to_do(tokens: Path, tmp_path: Path) -> None:
+    (tmp_path / "copy").mkdir()
+    np.save(tmp_path / "copy" / "d.npy", np.arange(900))
+    assert command("manifest", "copy", folder=tmp_path)[0] == 0
+    path = tmp_path / "copy" / "d.npy"
+    path.write_bytes(path.read_bytes()[:-100])
+    code, out, _ = command("verify", "copy", folder=tmp_path)
+    assert code == 3 and "1 problem; 1 file bad; " in out and out.count("bad: ") == 1
+    _, _, said = command("inspect", "copy", folder=tmp_path)
+    assert "hint: the copy looks unfinished: fetch it again" in said
