@@ -79,8 +79,11 @@ def test_splits_of_lines_are_kept_apart_and_told_of_where_they_are_joined(
         wr.open(corpus)
     assert len(wr.open(corpus, split="train")) == 3
     assert len(wr.open(corpus, split="validation")) == 2
+    with pytest.raises(wr.ConfigError, match="several splits"):
+        wr.tokenize(corpus, tmp_path / "out", tokenizer="bytes")
+    assert wr.tokenize(corpus, tmp_path / "out", tokenizer="bytes", split="all")["documents"] == 5
     with caplog.at_level("WARNING", logger="windrow"):
-        assert wr.tokenize(corpus, tmp_path / "out", tokenizer="bytes")["documents"] == 5
+        assert wr.index(corpus)["records"] == 5
     assert any("several splits become one data set" in r.getMessage() for r in caplog.records)
 
 

@@ -269,7 +269,9 @@ def test_a_member_that_is_not_there(tmp_path):
 
 
 def test_no_rows_are_no_documents(wrong, tmp_path):
-    report = wr.tokenize(wrong / "empty.parquet", tmp_path / "out", tokenizer="bytes", to="forager")
+    with pytest.raises(wr.NotFoundError, match="there are no texts"):
+        wr.tokenize(wrong / "empty.parquet", tmp_path / "out", tokenizer="bytes", to="forager")
+    report = wr.tokenize(wrong / "empty.parquet", tmp_path / "out", tokenizer="bytes", to="forager", allow_empty=True)
     assert report["documents"] == 0
 
 

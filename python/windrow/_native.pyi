@@ -443,6 +443,7 @@ def convert(
     to: _Format,
     dtype: _DType | None = None,
     overwrite: bool = False,
+    allow_empty: bool = False,
     durable: bool = True,
     progress: Callable[[dict[str, int]], object] | bool | None = None,
     store_options: Mapping[str, Any] | None = None,

@@ -107,7 +107,7 @@ pub(crate) fn open(probe: &Probe, options: &Options) -> Result<SharedSource> {
         None => keys,
     };
     if probe.is_folder && listed.is_none() {
-        splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
+        splits::refuse_in(probe, keys.iter().map(|key| probe.name_of(key)))?;
     }
     open_files(probe, keys, options)
 }

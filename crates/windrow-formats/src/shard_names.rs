@@ -25,7 +25,7 @@ pub(crate) fn must_be_whole(probe: &Probe, keys: &[String]) -> Result<()> {
     if !probe.is_folder {
         return Ok(());
     }
-    splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
+    splits::refuse_in(probe, keys.iter().map(|key| probe.name_of(key)))?;
     none_missing(probe, keys)
 }
 

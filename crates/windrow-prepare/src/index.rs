@@ -33,7 +33,7 @@ pub struct IndexOptions {
     pub checksum: bool,
     /// Bring everything to the disk before it becomes visible.
     pub durable: bool,
-    /// A folder without any JSON lines gives an empty index instead of an error.
+    /// A folder without any JSON lines, or with empty files alone, gives an empty index instead of an error.
     pub allow_empty: bool,
 }
 
@@ -236,6 +236,9 @@ fn build(
             manifest.files.push(FileRow { modified_ns, ..row });
         }
     }
+    if rows.n == 0 && !options.allow_empty {
+        return Err(no_lines(inputs));
+    }
     finish(format, &folder, rows, &mut manifest, sums, options)?;
     disk.wait()?;
     folders.sort();
@@ -249,6 +252,16 @@ fn build(
         input_bytes: now.total_bytes,
         ..Report::default()
     })
+}
+
+/// The error that files of lines are all empty.
+pub(crate) fn no_lines(inputs: &[Input]) -> Error {
+    let first = inputs.first().map(|input| input.file.display().to_string());
+    Error::not_found(format!("there are no lines: {} JSONL files are empty", inputs.len()))
+        .at(first.unwrap_or_default())
+        .hint(
+            "a copy that was cut short may be empty: fetch it again; allow_empty=True writes an empty index",
+        )
 }
 
 /// Completes the rows, and writes the list of files and the manifest beside them.

@@ -68,6 +68,14 @@ impl Input {
         (self.compression == Some(Compression::Gzip)).then_some("CRC-32 of gzip")
     }
 
+    /// Whether it holds no byte, expanded.
+    ///
+    /// # Errors
+    /// As [`Input::stream`].
+    pub(super) fn is_empty(&self) -> Result<bool> {
+        Ok(self.row.size == 0 || (self.is_compressed() && self.stream(0)?.next(1)?.is_empty()))
+    }
+
     /// The same, of which nothing behind byte `end` is read; not where it is compressed.
     pub(super) fn up_to(self, end: u64) -> Self {
         Input { end: Some(end), ..self }

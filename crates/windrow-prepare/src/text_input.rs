@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use windrow_core::Result;
 use windrow_core::manifest::FileRow;
 use windrow_core::store::{is_url, without_secrets};
 
@@ -17,6 +18,17 @@ pub(super) enum TextInput {
 }
 
 impl TextInput {
+    /// Whether it holds no text.
+    ///
+    /// # Errors
+    /// What reading its first byte says.
+    pub(super) fn is_empty(&self) -> Result<bool> {
+        match self {
+            TextInput::Lines(input) => input.is_empty(),
+            TextInput::Rows(rows) => Ok(rows.len() == 0),
+        }
+    }
+
     /// Its bytes, as they are stored.
     pub(super) fn size(&self) -> u64 {
         match self {

@@ -30,6 +30,7 @@ use crate::store_options::{StoreOptions, stores};
 ///     dtype: dtype of a written number; None takes that of the input (int32 for uint32 IDs in Megatron's format, int16 for
 ///         codes).
 ///     overwrite: replace an existing output.
+///     allow_empty: data without any record gives an empty output.
 ///     durable: bring everything to the disk before it becomes visible.
 ///     progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
 ///     options: the format's own, as for ``write``.
@@ -40,6 +41,7 @@ use crate::store_options::{StoreOptions, stores};
 ///
 /// Raises:
 ///     ExistsError: something is there, and no ``overwrite``.
+///     NotFoundError: there are no records, and no ``allow_empty``.
 ///     ConfigError: the format cannot hold these records, a number does not fit, or an option of another format is set; the
 ///         message says why.
 ///
@@ -52,8 +54,8 @@ use crate::store_options::{StoreOptions, stores};
 /// >>> (folder / "t.jsonl").read_text()
 /// '{"sequence": [0, 1, 2, 3, 4, 5]}\n'
 #[pyfunction]
-#[pyo3(signature = (ds_or_path, out, *, to, dtype=None, overwrite=false, durable=true, progress=None, store_options=None, timeout=None, **options),
-       text_signature = "(ds_or_path, out, *, to, dtype=None, overwrite=False, durable=True, progress=None, store_options=None, timeout=None, **options)")]
+#[pyo3(signature = (ds_or_path, out, *, to, dtype=None, overwrite=false, allow_empty=false, durable=true, progress=None, store_options=None, timeout=None, **options),
+       text_signature = "(ds_or_path, out, *, to, dtype=None, overwrite=False, allow_empty=False, durable=True, progress=None, store_options=None, timeout=None, **options)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn convert<'py>(
     py: Python<'py>,
@@ -62,6 +64,7 @@ pub(crate) fn convert<'py>(
     to: &str,
     dtype: Option<AnyDType>,
     overwrite: bool,
+    allow_empty: bool,
     durable: bool,
     progress: Option<Py<PyAny>>,
     store_options: Option<StoreOptions>,
@@ -70,7 +73,14 @@ pub(crate) fn convert<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = own_options::writer(py, "convert", to, options)?;
     let stores = stores(py, store_options, timeout)?;
-    let asked = WriteOptions { dtype: dtype.map(|d| d.0), overwrite, durable, ..WriteOptions::default() };
+    let stores = Options { allow_empty, ..stores };
+    let asked = WriteOptions {
+        dtype: dtype.map(|d| d.0),
+        overwrite,
+        allow_empty,
+        durable,
+        ..WriteOptions::default()
+    };
     let watcher = Watcher::new(py, progress)?;
     if let Ok(data) = ds_or_path.cast::<Dataset>() {
         let data = data.get().data().clone();

@@ -33,7 +33,7 @@ use crate::waiting::wait_for;
 ///         last value. Ends are looked for once and kept in the cache.
 ///     split: opens the folder of that name below ``path``; without one, what its name says is of that split, such as
 ///         ``validation/``, ``val.bin`` or ``c4-validation.00000-of-00008.json.gz``. A folder where names say several, or one
-///         of some files only, has to be told which.
+///         of some files only, has to be told which; ``"all"`` joins them.
 ///     columns: only these keys of JSON records, or columns of a format that has some: ``ds[i]`` is a dict of them. Of CSV
 ///         the channels of its series, in this order.
 ///     payload: what a record of bytes holds (TFRecord, ArrayRecord, Bagz): ``"bytes"``, ``"text"``, ``"json"`` or
@@ -144,6 +144,7 @@ pub(crate) fn open(
         io: choice(py, "io", io, &["mmap", "pread"])?,
         verify: verify.map_or(Ok(Verify::AtOpening), |when| choice(py, "verify", when, &["always"]))?,
         part: split,
+        allow_empty: false,
         fill_missing,
         split: None,
         exclude: Vec::new(),

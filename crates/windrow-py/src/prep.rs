@@ -39,7 +39,7 @@ pub(crate) fn _prep_plan<'py>(
     let path = py.detach(|| match (task, &inputs.0[..]) {
         ("tokenize", inputs) => {
             let how = how(options)?;
-            let inputs = Paths::list(inputs).resolved(&stores)?;
+            let inputs = Paths::list(inputs).inputs(&stores, how.split.as_deref())?;
             prep::plan(&inputs, &out, &how, task_bytes, &stores)
         }
         ("index", [base]) => prep::plan_index(base, &out, &index_folder(options)?, task_bytes, &stores),

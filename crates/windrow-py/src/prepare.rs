@@ -36,7 +36,7 @@ use crate::waiting::wait_for;
 ///     index_folder: name of the folder for the index, below ``path``.
 ///     overwrite: replace an index of other inputs.
 ///     checksum: keep a hash of every data file.
-///     allow_empty: no JSONL file at all gives an empty index.
+///     allow_empty: no JSONL file at all, or only empty ones, give an empty index.
 ///     progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
 ///     store_options, timeout: of URLs, as for ``open``.
 ///
@@ -107,7 +107,7 @@ pub(crate) fn index<'py>(
 ///     mask_field: key of a loss mask beside the text, or its column: a list with 1 or True for each token that is learned, else 0 or
 ///         False. ``text_field`` holds a list of token IDs then, or a text of the same number of tokens.
 ///     text_function: a function from a line's bytes to its text, instead; not for rows and iterables.
-///     split: of folders that hold several splits, the one to read: ``"train"``.
+///     split: of folders that hold several splits, the one to read: ``"train"``; ``"all"`` joins them.
 ///     dtype: dtype of a stored id; None takes the smaller of uint16 and uint32 that holds the vocabulary (int32 for
 ///         Megatron; flat-tokens are uint32, IDs up to 2**31 - 1).
 ///     vocab_size: IDs of a function are below this.
@@ -130,7 +130,7 @@ pub(crate) fn index<'py>(
 ///         ``open(verify="always")``; the other formats always have them.
 ///     overwrite: replace an existing output.
 ///     threads: encoding threads; a Python function always runs alone.
-///     allow_empty: no input at all gives an empty output.
+///     allow_empty: no input at all, or only empty ones, give an empty output.
 ///     durable: bring everything to the disk before it becomes visible.
 ///     progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
 ///     store_options, timeout: of URLs, as for ``open``.
@@ -247,7 +247,7 @@ pub(crate) fn tokenize<'py>(
     let run = |inputs: &mut texts::Inputs, encoder: &dyn Encode, options: &TokenizeOptions| {
         py.detach(|| match inputs {
             texts::Inputs::Paths(paths) => Paths::list(paths.iter())
-                .resolved(&stores)
+                .inputs(&stores, options.split.as_deref())
                 .and_then(|inputs| prepare::tokenize_with(&inputs, &out, encoder, options, &stores, &watcher))
                 .map_err(|e| texts::or_texts(e, paths)),
             texts::Inputs::Texts(texts) => {

@@ -112,6 +112,8 @@ pub(crate) fn write<'py>(
         vocab_size: vocab_size.map(|v| v.0),
         append,
         overwrite,
+        // No records are asked for by an empty list as well.
+        allow_empty: true,
         durable,
         ..WriteOptions::default()
     };

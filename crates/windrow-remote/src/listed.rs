@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_core::store::Entry;
+use windrow_core::store::{Entry, hidden_part};
 
 use crate::backend::Meta;
 
@@ -18,7 +18,7 @@ pub(crate) struct Listed {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lacks {
     Nothing,
-    /// Names that start with a dot.
+    /// Hidden names.
     Hidden,
     /// All but the manifest.
     Most,
@@ -29,7 +29,7 @@ impl Listed {
     pub(crate) fn may_lack(&self, key: &str) -> bool {
         match self.lacks {
             Lacks::Nothing => false,
-            Lacks::Hidden => is_hidden(&self.folder, key),
+            Lacks::Hidden => hidden_part(&self.folder, key).is_some(),
             Lacks::Most => true,
         }
     }
@@ -51,11 +51,6 @@ pub(crate) fn entry_among(objects: &[Meta], key: &str) -> Option<Entry> {
             objects.get(at).filter(|meta| meta.key.starts_with(&below)).map(|_| folder(key))
         }
     }
-}
-
-/// Whether a name on the way from a folder to a key starts with a dot.
-pub(crate) fn is_hidden(folder: &str, key: &str) -> bool {
-    key.strip_prefix(folder).unwrap_or(key).split('/').any(|part| part.starts_with('.'))
 }
 
 /// A folder's entry.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use windrow_core::store::{Entry, Object, Store, Traffic, key};
+use windrow_core::store::{Entry, Object, Store, Traffic, Walked, key};
 use windrow_core::{Error, Kind, Result};
 
-use crate::backend::{self, Meta};
-use crate::listed::{entry, folder, is_hidden};
+use crate::backend;
+use crate::listed::{entry, folder};
 use crate::object::RemoteObject;
 use crate::options::Options;
 use crate::place::Place;
@@ -156,13 +156,18 @@ impl Store for Remote {
     }
 
     fn walk(&self, prefix: &str) -> Result<Vec<Entry>> {
-        let found = shown(prefix, &self.0.list(prefix)?);
-        if found.is_empty() {
+        Ok(self.walk_all(prefix)?.entries)
+    }
+
+    fn walk_all(&self, prefix: &str) -> Result<Walked> {
+        let listed = self.0.list(prefix)?;
+        if listed.is_empty() {
             return Err(Error::not_found("nothing is there: no object of this name, and none below it")
                 .at(self.display(prefix))
                 .hint("a prefix is a whole name between slashes"));
         }
-        Ok(found)
+        // Hidden ones are there for those that ask for them by name.
+        Ok(Walked::of(prefix, listed.iter().cloned().map(entry)))
     }
 
     fn walk_anew(&self, prefix: &str) -> Result<Vec<Entry>> {
@@ -184,9 +189,4 @@ impl Store for Remote {
     fn traffic(&self) -> Option<Traffic> {
         Some(self.0.counters.get().now())
     }
-}
-
-// Hidden ones are there for those that ask for them by name.
-fn shown(folder: &str, listed: &[Meta]) -> Vec<Entry> {
-    listed.iter().filter(|meta| !is_hidden(folder, &meta.key)).cloned().map(entry).collect()
 }

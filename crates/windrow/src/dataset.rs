@@ -25,6 +25,8 @@ pub struct Dataset {
     pub(crate) source: SharedSource,
     pub(crate) manifest: Option<Manifest>,
     pub(crate) stores: StoreSet,
+    /// Names that were passed over where it was looked for.
+    pub(crate) hidden: Vec<String>,
     /// What holds its records, where they are in no file.
     pub(crate) owner: Option<Owner>,
 }
@@ -52,6 +54,9 @@ pub struct Info {
     pub bytes: u64,
     /// The files.
     pub files: Vec<FileInfo>,
+    /// Names of files and folders that were passed over, as they begin with `_` or `.`, or are another program's cache; below
+    /// the folder that was opened, of several paths as they are found.
+    pub hidden: Vec<String>,
     /// Names of what is beside the values of record 0.
     pub extras: Vec<String>,
     /// The columns of records that are rows, and what each holds.
@@ -85,7 +90,17 @@ impl Dataset {
         let left_out = left_out(&options.exclude, all.len())?;
         let whole = of_exclude(all, &left_out)?;
         let source = of_period(whole.clone(), options.period)?;
-        Ok(Dataset { paths, options, left_out, whole, source, manifest, stores, owner: None })
+        Ok(Dataset {
+            paths,
+            options,
+            left_out,
+            whole,
+            source,
+            manifest,
+            stores,
+            hidden: Vec::new(),
+            owner: None,
+        })
     }
 
     /// The part that the options name, of a data set of whole records.
@@ -276,6 +291,7 @@ impl Dataset {
             length_max: max,
             bytes: files.iter().map(|f| f.size).sum(),
             files,
+            hidden: self.hidden.clone(),
             extras: match self.is_empty() {
                 true => Vec::new(),
                 false => self.source.extras(0)?.names().map(str::to_string).collect(),

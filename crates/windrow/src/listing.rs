@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windrow_core::format::{self, Options, Probe};
+use windrow_core::format::{self, Options, Probe, lake};
 use windrow_core::manifest::{LISTING, ListedFile, Listing, MANIFEST_FILE, Manifest};
 use windrow_core::output::write_whole;
-use windrow_core::store::{Entry, Local, Store, key};
+use windrow_core::store::{Entry, Local, Store, Walked, key};
 use windrow_core::{Error, Kind, Result};
 
 use crate::formats::formats;
@@ -58,9 +58,11 @@ pub fn listing(path: impl AsRef<Path>, options: &Options) -> Result<Manifest> {
     if entries.is_empty() {
         return Err(Error::not_found("there are no files to list").at(store.display(&folder)));
     }
-    let is_hidden = |entry: &Entry| entry.key[folder.len()..].split('/').any(|part| part.starts_with('.'));
-    let shown = entries.iter().filter(|entry| !is_hidden(entry)).cloned().collect();
-    let probe = Probe::of_names(formats(), store, &folder, shown);
+    let mut walked = Walked::of(&folder, entries.iter().cloned());
+    walked.hidden.extend(store.walk_all(&folder)?.hidden);
+    let hidden = walked.hidden_names(&folder);
+    let probe = Probe { hidden, ..Probe::of_names(formats(), store, &folder, walked.entries) };
+    lake::refuse(&probe)?;
     let named = options.format.as_deref().or(options.chosen(formats()));
     let format = format::choose(formats(), &probe, named)?;
     Ok(Listing::new(format.name(), url, &probe.key, &entries).into_manifest())

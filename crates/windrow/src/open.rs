@@ -1,13 +1,15 @@
 //! One way in: a path, and the format that recognises what is there.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windrow_core::format::lines::INDEX_FOLDER;
-use windrow_core::format::{self, Options, Probe};
+use windrow_core::format::{self, Options, Probe, splits};
+use windrow_core::source::SharedSource;
 use windrow_core::store::{self, Local, is_url, key};
 use windrow_core::{Error, Result};
 use windrow_prepare::{self, Findings, VerifyOptions, Watch};
@@ -51,6 +53,11 @@ pub(crate) fn open_one(path: &Path, options: &Options, stores: &Stores) -> Resul
             return Err(Error::config(format!("split {part:?}, expected the name of a folder"))
                 .at(path)
                 .field("split"));
+        }
+        if path.is_file() && !is_url(path) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            splits::chosen([name.as_ref()].into_iter(), part, &path.display().to_string())?;
+            return open_one(path, &Options { part: None, ..options.clone() }, stores);
         }
         if !is_url(path) && (path.join(part).exists() || !path.is_dir()) {
             return open_one(&path.join(part), &Options { part: None, ..options.clone() }, stores);
@@ -101,8 +108,20 @@ fn open_probed(probe: Probe, asked: &Path, options: &Options) -> Result<Dataset>
     };
     let options_of_formats = with_tokenizer_hash(options)?;
     let source = store::whole(|| format::open(formats(), &probe, &options_of_formats))?;
+    let hidden = not_read(&probe, &source);
     let stores = probe.store.into();
-    Dataset::new(asked.into(), options.clone(), source, probe.manifest, stores).map_err(|e| e.or_at(path))
+    let opened = Dataset::new(asked.into(), options.clone(), source, probe.manifest, stores);
+    Ok(Dataset { hidden, ..opened.map_err(|e| e.or_at(path))? })
+}
+
+// The hidden names below a folder without those that it reads all the same, as a file of its own lists them.
+fn not_read(probe: &Probe, source: &SharedSource) -> Vec<String> {
+    if probe.hidden.is_empty() {
+        return Vec::new();
+    }
+    let files: HashSet<String> = source.files().into_iter().map(|info| info.file).collect();
+    let is_read = |name: &&String| files.contains(&probe.store.display(&probe.below(name)));
+    probe.hidden.iter().filter(|name| !is_read(name)).cloned().collect()
 }
 
 /// The path that a file:// URL names; any other path as it is.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use windrow_core::format::{Format, Options, Probe, discover};
 use windrow_core::output::write_whole_and_checksums;
-use windrow_core::store::{Local, Store, key, read_small};
+use windrow_core::store::{Local, Store, Walked, key, read_small};
 use windrow_core::{Error, Kind, Result};
 use windrow_formats::{Codes, FORMATS};
 
@@ -55,7 +55,8 @@ pub struct Rebuilt {
 /// `NotFound` without a `.pt` file; `Io`.
 pub fn rebuild_metadata(folder: &Path, prompts: &[PathBuf], dry_run: bool) -> Result<Rebuilt> {
     let store = std::sync::Arc::new(Local::new(folder));
-    let (below, files) = tracks(store.as_ref())?;
+    let mut old = old(store.as_ref())?;
+    let (below, files) = tracks(store.as_ref(), &old)?;
     let mut places: Vec<(Local, &[&str])> =
         prompts.iter().map(|p| (Local::new(p), &[".txt", "_prompt.txt"][..])).collect();
     for ((place, _), path) in places.iter().zip(prompts) {
@@ -65,7 +66,6 @@ pub fn rebuild_metadata(folder: &Path, prompts: &[PathBuf], dry_run: bool) -> Re
     }
     places.push((Local::new(folder.join(below)), &[".txt"]));
     places.push((Local::new(folder.join("prompts")), &[".txt", "_prompt.txt"]));
-    let mut old = old(store.as_ref())?;
     let mut new = Map::new();
     let mut rebuilt = Rebuilt::default();
     for file in files {
@@ -116,18 +116,21 @@ pub fn rebuild_metadata(folder: &Path, prompts: &[PathBuf], dry_run: bool) -> Re
 }
 
 // Where the tracks are, below the folder, and their files in natural order.
-fn tracks(store: &Local) -> Result<(&'static str, Vec<String>)> {
+fn tracks(store: &Local, old: &Map<String, Value>) -> Result<(&'static str, Vec<String>)> {
     let below = match store.entry(FOLDER) {
         Ok(entry) if entry.is_folder => FOLDER,
         _ => "",
     };
-    let entries = store.walk(below)?;
+    let Walked { entries, hidden } = store.walk_all(below)?;
     let name = |key: &str| {
         let name = key.strip_prefix(below).unwrap_or(key);
         name.strip_prefix('/').unwrap_or(name).to_string()
     };
     let names = entries.iter().filter(|e| !e.is_folder).map(|e| name(&e.key));
-    let mut files: Vec<String> = names.filter(|n| n.ends_with(".pt") && !n.contains('/')).collect();
+    // A track of a hidden name is one where it was described.
+    let told = hidden.iter().map(|e| name(&e.key)).filter(|name| old.contains_key(name));
+    let mut files: Vec<String> =
+        names.chain(told).filter(|n| n.ends_with(".pt") && !n.contains('/')).collect();
     files.sort_by(|a, b| discover::natural_order(a, b).then(a.cmp(b)));
     match files.is_empty() {
         false => Ok((below, files)),

@@ -1,13 +1,16 @@
 //! What paths stand for: globs and braces, each as the files and folders that are there.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use windrow_core::format::Options;
 use windrow_core::format::discover::natural_order;
+use windrow_core::format::{Options, lake};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE};
-use windrow_core::store::{Entry, braces, glob, is_url, key, with_near_name};
+use windrow_core::store::glob::Globbed;
+use windrow_core::store::{Entry, Local, Walked, braces, glob, is_url, key, only_hidden, with_near_name};
 use windrow_core::{Error, Kind, Result};
 
+use crate::formats::formats;
 use crate::open::local;
 use crate::paths::Paths;
 use crate::remote::Stores;
@@ -31,6 +34,8 @@ pub(crate) struct Found {
     /// The path as it is written, braces and all.
     pub(crate) written: PathBuf,
     pub(crate) paths: Vec<PathBuf>,
+    /// What fits too, but for its hidden name.
+    pub(crate) hidden: Vec<String>,
     /// Whether they were searched for, so that nobody named each.
     pub(crate) is_glob: bool,
 }
@@ -52,6 +57,7 @@ fn resolve_one(written: &Path, options: &Options, stores: &Stores, found: &mut V
     let itself = |path: &Path| Found {
         written: written.to_path_buf(),
         paths: vec![path.to_path_buf()],
+        hidden: Vec::new(),
         is_glob: false,
     };
     if is_url(path) {
@@ -67,8 +73,8 @@ fn resolve_one(written: &Path, options: &Options, stores: &Stores, found: &mut V
         found.push(match pattern_of(&path).filter(|(_, pattern)| glob::is_glob(pattern)) {
             None => itself(&path),
             Some((folder, pattern)) => {
-                let paths = searched(&folder, &pattern, &path)?;
-                Found { written: written.to_path_buf(), paths, is_glob: true }
+                let (paths, hidden) = searched(&folder, &pattern, &path)?;
+                Found { written: written.to_path_buf(), paths, hidden, is_glob: true }
             }
         });
         Ok(())
@@ -78,10 +84,21 @@ fn resolve_one(written: &Path, options: &Options, stores: &Stores, found: &mut V
 // A URL, whose braces stand for names, and whose globs for objects and folders that the store lists.
 fn resolve_url(written: &Path, options: &Options, stores: &Stores, found: &mut Vec<Found>) -> Result<()> {
     let text = written.to_str().unwrap_or_default();
+    let itself = |url: &str| Found {
+        written: written.to_path_buf(),
+        paths: vec![url.into()],
+        hidden: Vec::new(),
+        is_glob: false,
+    };
     let mut add = |url: &str| {
         let is_glob = glob::is_glob(pattern_of_url(url));
-        let paths = if is_glob { listed(url, options, stores)? } else { vec![url.into()] };
-        found.push(Found { written: written.to_path_buf(), paths, is_glob });
+        found.push(match is_glob && !is_there(url, options, stores)? {
+            true => {
+                let (paths, hidden) = listed(url, options, stores)?;
+                Found { written: written.to_path_buf(), paths, hidden, is_glob }
+            }
+            false => itself(url),
+        });
         Ok(())
     };
     if !text.contains('{') {
@@ -99,9 +116,19 @@ fn pattern_of_url(url: &str) -> &str {
     }
 }
 
-// What a URL with a glob names, in natural order.
-fn listed(url: &str, options: &Options, stores: &Stores) -> Result<Vec<PathBuf>> {
-    let Some(place) = stores.place(Path::new(url), options)? else { return Ok(Vec::new()) };
+// Whether a web server has a file of this name, as it is written: it lists nothing in which others could be found.
+fn is_there(url: &str, options: &Options, stores: &Stores) -> Result<bool> {
+    if !url.starts_with("http") {
+        return Ok(false);
+    }
+    let Some(place) = stores.place(Path::new(url), options)? else { return Ok(false) };
+    // What is in the way of knowing is said by whoever lists.
+    Ok(place.store.entry(&place.key).is_ok())
+}
+
+// What a URL with a glob names, in natural order, and what is hidden.
+fn listed(url: &str, options: &Options, stores: &Stores) -> Result<(Vec<PathBuf>, Vec<String>)> {
+    let Some(place) = stores.place(Path::new(url), options)? else { return Ok((Vec::new(), Vec::new())) };
     let parts: Vec<&str> = place.key.split('/').collect();
     let first = parts.iter().position(|part| glob::is_glob(part));
     let Some(first) = first else {
@@ -110,16 +137,27 @@ fn listed(url: &str, options: &Options, stores: &Stores) -> Result<Vec<PathBuf>>
             .hint("name each of them: a list, or braces"));
     };
     let (folder, pattern) = (parts[..first].join("/"), parts[first..].join("/"));
-    let entries = place.store.walk(&folder)?;
+    let Walked { mut entries, hidden } = place.store.walk_all(&folder)?;
+    // A pattern may begin with what hides a name.
+    entries.extend(hidden);
+    let start = if folder.is_empty() { 0 } else { folder.len() + 1 };
+    let listed = entries.iter().filter_map(|entry| entry.key.get(start..));
     let below = |entry: &'_ Entry| match folder.as_str() {
         "" => Some(entry.key.clone()),
         folder => entry.key.strip_prefix(folder)?.strip_prefix('/').map(str::to_string),
     };
     let objects = entries.iter().filter(|entry| !entry.is_folder && !is_own(Path::new(&entry.key)));
     let keys: Vec<String> = objects.filter_map(below).collect();
-    let mut names = glob::among(&pattern, keys.iter().map(String::as_str));
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    let Globbed { found: mut names, mut hidden } = glob::among(&pattern, &keys);
+    hidden.extend(names.extract_if(.., |name| is_hidden_by_format(Path::new(name), &pattern)));
+    let hidden: Vec<String> =
+        hidden.iter().map(|name| place.store.display(&key::below(&folder, name))).collect();
+    if names.is_empty() && !hidden.is_empty() {
+        return Err(only_hidden(&hidden, url.to_string()));
+    }
     if names.is_empty() {
-        let some: Vec<&str> = keys.iter().take(3).map(String::as_str).collect();
+        let some: Vec<&str> = keys.iter().take(3).copied().collect();
         return Err(Error::new(Kind::NotFound, "no object matches the pattern").at(url).hint(format!(
             "{} holds {} objects: {}{}",
             place.store.display(&folder),
@@ -128,8 +166,14 @@ fn listed(url: &str, options: &Options, stores: &Stores) -> Result<Vec<PathBuf>>
             if keys.len() > some.len() { " and so on" } else { "" }
         )));
     }
+    lake::refuse_among(listed, |root| {
+        let is_of_it = names.iter().any(|name| key::is_below(root, name));
+        is_of_it.then(|| place.store.display(&key::below(&folder, root)))
+    })?;
+    lake::refuse_above(place.store.as_ref(), &folder)?;
     names.sort_by(|a, b| natural_order(a, b).then_with(|| a.cmp(b)));
-    Ok(names.iter().map(|name| place.store.display(&key::below(&folder, name)).into()).collect())
+    let paths = names.iter().map(|name| place.store.display(&key::below(&folder, name)).into()).collect();
+    Ok((paths, hidden))
 }
 
 // The folder that is there and the pattern below it; `None` for a path that has no pattern, or that is there as it is
@@ -165,16 +209,43 @@ fn check(pattern: &str) -> Result<()> {
     }
 }
 
-fn searched(folder: &Path, pattern: &str, path: &Path) -> Result<Vec<PathBuf>> {
-    let mut paths = glob::glob(folder, pattern)?;
+fn searched(folder: &Path, pattern: &str, path: &Path) -> Result<(Vec<PathBuf>, Vec<String>)> {
+    let Globbed { found: mut paths, mut hidden } = glob::glob(folder, pattern)?;
     paths.retain(|path| !is_own(path));
+    hidden.extend(paths.extract_if(.., |path| is_hidden_by_format(path, pattern)));
+    let hidden: Vec<String> = hidden.iter().map(|path| path.display().to_string()).collect();
+    if paths.is_empty() && !hidden.is_empty() {
+        return Err(only_hidden(&hidden, path.display().to_string()));
+    }
     if paths.is_empty() {
         return Err(no_match(folder, pattern, path));
     }
+    refuse_tables(&paths)?;
     let mut named: Vec<(String, PathBuf)> =
         paths.into_iter().map(|path| (path.to_string_lossy().into_owned(), path)).collect();
     named.sort_by(|(a, _), (b, _)| natural_order(a, b).then_with(|| a.cmp(b)));
-    Ok(named.into_iter().map(|(_, path)| path).collect())
+    Ok((named.into_iter().map(|(_, path)| path).collect(), hidden))
+}
+
+// Who walks below a table with a log reads files that are no longer live. A folder is asked when it is opened.
+fn refuse_tables(paths: &[PathBuf]) -> Result<()> {
+    let folders: HashSet<&Path> =
+        paths.iter().filter(|path| path.is_file()).filter_map(|path| path.parent()).collect();
+    folders.into_iter().try_for_each(|folder| {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        lake::refuse_above(&Local::new(folder), "file")
+    })
+}
+
+// Nor is what other programs keep there, unless the pattern begins as such names do.
+fn is_hidden_by_format(path: &Path, pattern: &str) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let asked = pattern.rsplit('/').next().unwrap_or_default();
+    let hides = |(start, end): &(&str, &str)| {
+        let is_asked = if start.is_empty() { asked.ends_with(end) } else { asked.starts_with(start) };
+        name.starts_with(start) && name.ends_with(end) && !is_asked
+    };
+    formats().iter().any(|format| format.info().hidden.iter().any(hides))
 }
 
 // What windrow keeps beside data is not data.

@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use windrow_core::format::lines::{self, JsonKind};
 use windrow_core::format::verify::Findings;
-use windrow_core::format::{Options, splits};
+use windrow_core::format::{Format, Options, splits};
 use windrow_core::manifest::Manifest;
 use windrow_core::source::{Concat, Kind as Records, SharedSource};
-use windrow_core::store::{StoreSet, is_url};
+use windrow_core::store::{Local, Store, StoreSet, expanded_head, is_url};
 use windrow_core::{Error, Kind, Result};
+use windrow_formats::Jsonl;
 use windrow_prepare::{VerifyOptions, Watch};
 
 use crate::Dataset;
@@ -47,8 +49,21 @@ impl Paths {
         };
         let mut stores = StoreSet::default();
         opened.iter().for_each(|data| stores.add_all(data.stores()));
+        let hidden = hidden(&found, &opened);
         let opened = Dataset::new(self.clone(), options.clone(), source, manifest, stores);
-        opened.map_err(|e| e.or_at(self.to_string()))
+        Ok(Dataset { hidden, ..opened.map_err(|e| e.or_at(self.to_string()))? })
+    }
+
+    /// The files and folders that they stand for, as the inputs of a task: of a pattern those of one split, unless one is named.
+    ///
+    /// # Errors
+    /// As [`Paths::resolved`]; `Config` for a pattern that fits files of several splits.
+    pub fn inputs(&self, options: &Options, split: Option<&str>) -> Result<Vec<PathBuf>> {
+        let found = resolve(self, options, &Stores::default())?;
+        if split.is_none() {
+            refuse_splits(&found)?;
+        }
+        Ok(found.into_iter().flat_map(|found| found.paths).collect())
     }
 
     /// Checks what is there, one path after the other; see [`verify`](crate::verify()).
@@ -93,6 +108,17 @@ impl Paths {
     }
 }
 
+// What was passed over by the patterns, and in the folders.
+fn hidden(found: &[Found], opened: &[Dataset]) -> Vec<String> {
+    let mut hidden: Vec<String> = found.iter().flat_map(|found| found.hidden.iter().cloned()).collect();
+    for data in opened {
+        hidden.extend(data.hidden.iter().map(|name| format!("{}/{name}", data.paths())));
+    }
+    hidden.sort();
+    hidden.dedup();
+    hidden
+}
+
 fn refuse_empty(paths: &Paths) -> Result<()> {
     match paths.iter().len() {
         0 => Err(Error::config("the list of paths is empty").hint("name a file, a folder or a pattern")),
@@ -104,16 +130,7 @@ fn refuse_empty(paths: &Paths) -> Result<()> {
 fn members(found: &[Found], options: &Options) -> Result<Vec<PathBuf>> {
     let is_split = |path: &Path, part: &str| path.join(part).exists() || path.is_dir();
     let Some(part) = &options.part else {
-        for one in found.iter().filter(|found| found.is_glob) {
-            let files: Vec<&Path> = one
-                .paths
-                .iter()
-                .map(PathBuf::as_path)
-                .filter(|path| path.is_file() || is_url(path))
-                .collect();
-            let names = names(&files);
-            splits::refuse_several(names.iter().map(String::as_str), &one.written.display().to_string())?;
-        }
+        refuse_splits(found)?;
         return Ok(found.iter().flat_map(|found| found.paths.iter().cloned()).collect());
     };
     let mut members: Vec<&Path> = found.iter().flat_map(|found| &found.paths).map(PathBuf::as_path).collect();
@@ -125,6 +142,15 @@ fn members(found: &[Found], options: &Options) -> Result<Vec<PathBuf>> {
         members.retain(|path| is_split(path, part) || chosen.next().unwrap_or_default());
     }
     Ok(members.into_iter().map(Path::to_path_buf).collect())
+}
+
+// Files that a pattern fits are those of one split.
+fn refuse_splits(found: &[Found]) -> Result<()> {
+    found.iter().filter(|found| found.is_glob).try_for_each(|one| {
+        let files = one.paths.iter().map(PathBuf::as_path).filter(|path| path.is_file() || is_url(path));
+        let names = names(&files.collect::<Vec<_>>());
+        splits::refuse_several(names.iter().map(String::as_str), &one.written.display().to_string())
+    })
 }
 
 // Names of files below the folder that they all are in.
@@ -191,7 +217,53 @@ fn open_each(members: &[PathBuf], options: &Options, stores: &Stores) -> Result<
             false => e,
         })
     };
-    members.iter().enumerate().map(open).collect()
+    let (mut opened, mut empty) = (Vec::with_capacity(count), None);
+    for (number, path) in members.iter().enumerate() {
+        match open((number, path)) {
+            Ok(data) => opened.push(data),
+            Err(e) => match options.format.is_none().then(|| part_of_lines(path, &options, stores)).flatten()
+            {
+                None => return Err(e),
+                Some(PartOfLines::Empty) => empty = Some(empty.unwrap_or(e)),
+                Some(PartOfLines::Line) => {
+                    let as_lines =
+                        Options { format: Some(Jsonl.name().to_string()), part: None, ..options.clone() };
+                    opened.push(Dataset { options: options.clone(), ..open_one(path, &as_lines, stores)? });
+                }
+            },
+        }
+    }
+    // A part without a line has no records, but nothing else than such parts is no data.
+    match (opened.is_empty(), empty) {
+        (true, Some(e)) => Err(e),
+        _ => Ok(opened),
+    }
+}
+
+/// A file that is no data set by itself, and is a part of one among others.
+enum PartOfLines {
+    /// Nothing is in it.
+    Empty,
+    /// One object, which is a line.
+    Line,
+}
+
+// What a folder takes for a part of its lines; `None` for anything else, and for what cannot be read.
+fn part_of_lines(path: &Path, options: &Options, stores: &Stores) -> Option<PartOfLines> {
+    let name = path.file_name()?.to_str()?;
+    let is_json = lines::may_hold_records(name) && !lines::is_description(name);
+    if !is_json && !lines::is_named(name) {
+        return None;
+    }
+    let object = match stores.place(path, options).ok()? {
+        Some(place) => place.store.open(&place.key).ok()?,
+        None => Local::new(path).open("").ok()?,
+    };
+    if expanded_head(object.as_ref(), 1).ok()?.is_empty() {
+        return Some(PartOfLines::Empty);
+    }
+    let is_line = is_json && JsonKind::of(object.as_ref()).ok()? == JsonKind::OneLine;
+    (is_line && lines::first_keys(object.as_ref()).ok()?.is_some()).then_some(PartOfLines::Line)
 }
 
 // Halves of a pair, both matched by a glob, each open the whole of it.

@@ -60,7 +60,7 @@ pub(crate) fn shown(paths: &Paths) -> Value {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "How to open")]
 pub(crate) struct Opening {
-    /// The split in the folder of this name, or in the files whose names say it: train, validation
+    /// The split in the folder of this name, or in the files whose names say it: train, validation; all joins them
     #[arg(long, value_name = "NAME")]
     split: Option<String>,
     /// Read it as this format instead of recognising it

@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Args;
 use serde_json::json;
 use windrow::DType;
-use windrow::format::WriteOptions;
+use windrow::format::{Options, WriteOptions};
 use windrow::prepare;
 
 use crate::args::{Opening, dtype, no_stdin, no_stdout};
@@ -36,6 +36,9 @@ pub(crate) struct Convert {
     /// Replace an existing output
     #[arg(long)]
     overwrite: bool,
+    /// Data without any record gives an empty output
+    #[arg(long)]
+    allow_empty: bool,
     /// Do not wait for the disk
     #[arg(long)]
     no_fsync: bool,
@@ -49,7 +52,7 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.input))?;
     no_stdout(&args.output)?;
     let format = windrow::writer(&args.to, args.own.given())?;
-    let opening = args.opening.options();
+    let opening = Options { allow_empty: args.allow_empty, ..args.opening.options() };
     let data = windrow::open_with(&args.input, &opening)?;
     let interrupt = Interrupt::listen();
     let started = Instant::now();
@@ -59,6 +62,7 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
         dtype: args.as_dtype,
         of: data.manifest().cloned().map(Arc::new),
         overwrite: args.overwrite,
+        allow_empty: args.allow_empty,
         durable: !args.no_fsync,
         ..WriteOptions::default()
     };

@@ -32,6 +32,9 @@ pub(crate) struct Index {
     /// Keep a hash of every file, so that `verify` finds changes that keep size and time
     #[arg(long)]
     checksum: bool,
+    /// A folder without any line gives an empty index
+    #[arg(long)]
+    allow_empty: bool,
     /// Do not wait for the disk
     #[arg(long)]
     no_fsync: bool,
@@ -45,8 +48,8 @@ pub(crate) fn run(args: &Index, out: &mut Out) -> Result<i32, Failure> {
         index_folder: args.index_folder.clone(),
         overwrite: args.overwrite,
         checksum: args.checksum,
+        allow_empty: args.allow_empty,
         durable: !args.no_fsync,
-        ..IndexOptions::default()
     };
     let interrupt = Interrupt::listen();
     let started = Instant::now();

@@ -130,6 +130,9 @@ pub(crate) fn show(
     }
     let ids = if codes::are_codes(data.source().as_ref()) { "codebook" } else { "vocabulary" };
     pairs.extend(info.vocab_size.map(|vocab_size| (ids, text::count(vocab_size))));
+    if !info.hidden.is_empty() {
+        pairs.push(("hidden", text::escaped(&windrow::dev::store::some_of(&info.hidden))));
+    }
     if !info.tracks.is_empty() {
         pairs.push(("tracks", text::escaped(&info.tracks.join(", "))));
     }

@@ -180,7 +180,7 @@ fn plan_tokenize(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(&args.inputs)?;
     let how = args.how.tokenizing()?;
     planned(&args.planning, &args.stores.options(), out, |to, task_bytes, stores| {
-        let inputs = Paths::list(&args.inputs).resolved(stores)?;
+        let inputs = Paths::list(&args.inputs).inputs(stores, args.how.split.as_deref())?;
         prep::plan(&inputs, to, &how, task_bytes, stores)
     })
 }

@@ -35,6 +35,9 @@ pub(crate) struct Tokenize {
     /// Replace an existing output
     #[arg(long)]
     overwrite: bool,
+    /// Inputs without any text give an empty output
+    #[arg(long)]
+    allow_empty: bool,
     /// Encoding threads; by default as many as there are cores
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -73,9 +76,9 @@ pub(crate) struct How {
     /// of token IDs then
     #[arg(long, value_name = "KEY")]
     mask_field: Option<String>,
-    /// Of folders that hold several splits, the one to read
+    /// Of folders that hold several splits, the one to read; all joins them
     #[arg(long, value_name = "SPLIT")]
-    split: Option<String>,
+    pub(crate) split: Option<String>,
     /// Special tokens that are in the text become their IDs; by default text is text
     #[arg(long)]
     special_tokens: bool,
@@ -169,6 +172,7 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
         overwrite: args.overwrite,
         durable: !args.no_fsync,
         threads: args.threads,
+        allow_empty: args.allow_empty,
         checkpoint_bytes: args.checkpoint_bytes,
         ..options
     };
@@ -176,7 +180,7 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     let started = Instant::now();
     let watch = Progress::new("tokenize", out.quiet(), &interrupt);
     let stores = args.stores.options();
-    let inputs = Paths::list(&args.inputs).resolved(&stores)?;
+    let inputs = Paths::list(&args.inputs).inputs(&stores, args.how.split.as_deref())?;
     let report = prepare::tokenize_with(&inputs, &args.out, encoder.as_ref(), &options, &stores, &watch)?;
     drop(watch);
     let seconds = started.elapsed().as_secs_f64();

@@ -25,6 +25,8 @@ pub struct FormatInfo {
     pub gives_way: bool,
     /// How the names of its files end, where nothing else is called so: `verify` reports those that nothing describes.
     pub data_suffixes: &'static [&'static str],
+    /// How names begin and end that other programs give to what is no data, beside it: a walk passes over them too.
+    pub hidden: &'static [(&'static str, &'static str)],
     /// It has no type for text: a text is bytes, alone in a list.
     pub text_is_bytes: bool,
     /// Options of opening that it follows, of those that only some formats do.
@@ -49,6 +51,7 @@ impl FormatInfo {
         series_suffixes: &[],
         gives_way: false,
         data_suffixes: &[],
+        hidden: &[],
         text_is_bytes: false,
         open_options: &[],
         chosen_by: None,
@@ -74,6 +77,14 @@ impl FormatInfo {
     /// Whether it can be written.
     pub fn is_written(&self) -> bool {
         !self.written_as.is_empty()
+    }
+
+    /// Whether a walk passes over a name, as it is no data of this format.
+    pub fn hides(&self, name: &str) -> bool {
+        let fits = |(start, end): &(&str, &str)| {
+            name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+        };
+        self.hidden.iter().any(fits)
     }
 
     /// Whether this is one of its series files, by its name, which may be in capitals.

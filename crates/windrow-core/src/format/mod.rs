@@ -9,6 +9,7 @@ pub mod data_files;
 pub mod discover;
 pub mod foreign;
 mod info;
+pub mod lake;
 pub mod lines;
 pub mod numbers;
 mod options;
@@ -29,7 +30,7 @@ use write::{LineIndex, OwnOptions, Parts, WriteFormat};
 use crate::error::{Error, Kind, Result};
 use crate::manifest::{Checked, Manifest, PARTS};
 use crate::source::SharedSource;
-use crate::store::Compression;
+use crate::store::{Compression, some_of};
 
 /// Formats, in the order in which they are asked.
 pub type Table = &'static [&'static dyn Format];
@@ -173,13 +174,17 @@ pub fn open(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<S
         }
     };
     let probe = checked.as_ref().unwrap_or(probe);
+    lake::refuse(probe)?;
     let format = choose(table, probe, options.format.as_deref().or(options.chosen(table)))?;
     let format = format.meant_by(probe, options).unwrap_or(format);
     options.only_those_of(format.info()).map_err(|e| e.at(probe.display()))?;
     if probe.is_folder {
-        splits::refuse_several(format.joins(probe).iter().map(String::as_str), &probe.display())?;
+        splits::refuse_in(probe, format.joins(probe).iter().map(String::as_str))?;
     }
-    open_as(format, probe, options)
+    open_as(format, probe, options).map_err(|e| match e.kind() {
+        Kind::NotFound => probe.only_hidden().unwrap_or(e),
+        _ => e,
+    })
 }
 
 /// The format of `table` that is an index of lines.
@@ -285,6 +290,9 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
         Error::new(Kind::Unrecognised, format!("no format recognises it: {what}")).at(probe.display())
     };
     if probe.is_folder {
+        if let Some(error) = probe.only_hidden().filter(|_| !is_zarr(probe)) {
+            return error;
+        }
         if is_zarr(probe) {
             return error("found a zarr array or group without flat tokens in it".to_string()).hint(
                 "flat-tokens are `encoded_tokens` and `seq_starts`; wr.write(…, to=\"flat-tokens\") writes them",
@@ -302,8 +310,12 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
                 error("found an empty folder".to_string()).hint(format!("say which with format=…: {formats}"))
             }
             (None, Some(first)) => error(format!(
-                "found a folder of {} files, first {first:?}",
-                probe.entries.len()
+                "found a folder of {} files, first {first:?}{}",
+                probe.entries.len(),
+                match probe.hidden.is_empty() {
+                    true => String::new(),
+                    false => format!("; hidden: {}", some_of(&probe.hidden)),
+                }
             ))
             .hint(match (in_a_folder(probe), probe.names().any(lines::may_hold_records)) {
                 (Some(hint), _) => hint,

@@ -61,6 +61,9 @@ pub struct Options {
     /// the files whose names say it ([`Probe::only_split`](crate::format::Probe::only_split)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
+    /// Files of lines that are all empty hold no records, instead of being refused as unfinished copies.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_empty: bool,
     /// A part of the records, as a split made it; the face takes it out of what a format opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,

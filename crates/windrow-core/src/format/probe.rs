@@ -7,7 +7,10 @@ use super::checksum_rules::FormatRules;
 use super::{Confidence, Format, Table};
 use crate::error::{Error, Kind, Result};
 use crate::manifest::{CHECKSUMS_FILE, Checked, FileRow, LISTING, Listing, MANIFEST_FILE, Manifest, PARTS};
-use crate::store::{Entry, FolderId, Noting, Store, entry_if_there, key, open_if_there, without_secrets};
+use crate::store::{
+    Entry, FolderId, Noting, Store, entry_if_there, is_hidden, key, only_hidden, open_if_there,
+    without_secrets,
+};
 
 /// What a format sees of a path before it says whether it is the one.
 pub struct Probe {
@@ -22,6 +25,10 @@ pub struct Probe {
     /// All objects below it, by key, as [`Store::walk`] found them once; empty for an object, and for a data set in parts, whose
     /// manifest says where they lie.
     pub entries: Vec<Entry>,
+    /// Names below it that were passed over, as they are hidden; of a hidden folder its own.
+    pub hidden: Vec<String>,
+    /// Its splits were asked for as one data set.
+    pub joins_splits: bool,
     /// The first bytes, at most 4096; empty for a folder.
     pub head: Vec<u8>,
     /// The manifest beside it, where there is one.
@@ -44,10 +51,52 @@ impl Probe {
         let mut probe =
             Probe { is_folder: entry.is_folder, folder_id, ..Probe::of_names(table, store, key, Vec::new()) };
         if entry.is_folder && !probe.is_in_parts() {
-            probe.entries = probe.store.walk(key).map_err(|e| probe.replaced().unwrap_or(e))?;
+            let walked = probe.store.walk_all(key).map_err(|e| probe.replaced().unwrap_or(e))?;
+            probe.hidden = walked.hidden_names(key);
+            probe.entries = walked.entries;
+            probe.hide_of_formats();
         }
         probe.read_again()?;
+        probe.bring_back()?;
         Ok(probe)
+    }
+
+    // What other programs keep beside data of some format.
+    fn hide_of_formats(&mut self) {
+        let start = if self.key.is_empty() { 0 } else { self.key.len() + 1 };
+        let hides = |name: &str| self.table.iter().any(|format| format.info().hides(name));
+        let is_hidden = |entry: &Entry| entry.key[start..].split('/').any(hides);
+        let (hidden, entries) =
+            std::mem::take(&mut self.entries).into_iter().partition(|entry| is_hidden(entry));
+        let hidden: Vec<Entry> = hidden;
+        self.entries = entries;
+        self.hidden.extend(hidden.iter().map(|entry| entry.key[start..].to_string()));
+        self.hidden.sort();
+    }
+
+    // What the manifest lists is no less data for its name.
+    fn bring_back(&mut self) -> Result<()> {
+        let Some(manifest) = self.manifest.as_ref().filter(|_| !self.hidden.is_empty()) else {
+            return Ok(());
+        };
+        let is_hidden =
+            |name: &str| self.hidden.iter().any(|hidden| hidden == name || key::is_below(hidden, name));
+        let listed = manifest.files.iter().filter(|row| is_hidden(&row.name));
+        let listed: Vec<String> = listed.map(|row| row.name.clone()).collect();
+        for name in &listed {
+            self.entries.extend(
+                entry_if_there(self.store.as_ref(), &self.below(name))?.filter(|entry| !entry.is_folder),
+            );
+        }
+        self.entries.sort_by(|a, b| a.key.cmp(&b.key));
+        self.hidden.retain(|hidden| !listed.iter().any(|name| name == hidden));
+        Ok(())
+    }
+
+    /// The error that all below the folder is hidden; `None` where it is not.
+    pub fn only_hidden(&self) -> Option<Error> {
+        let is = self.is_folder && self.entries.is_empty() && !self.hidden.is_empty();
+        is.then(|| only_hidden(&self.hidden, self.display()))
     }
 
     /// A folder of which no more is seen than the names below it.
@@ -58,6 +107,8 @@ impl Probe {
             key: key.to_string(),
             is_folder: true,
             entries,
+            hidden: Vec::new(),
+            joins_splits: false,
             head: Vec::new(),
             manifest: None,
             listing: None,
@@ -82,6 +133,8 @@ impl Probe {
         let mut probe = Probe {
             is_folder: self.is_folder,
             folder_id: self.folder_id,
+            hidden: self.hidden.clone(),
+            joins_splits: self.joins_splits,
             ..Probe::of_names(self.table, store, &self.key, self.entries.clone())
         };
         probe.read_again()?;
@@ -137,8 +190,8 @@ impl Probe {
     }
 
     /// What the listing of this folder says of a file: its size, and the time by which another one in its place is noticed.
-    /// `None` for what it does not list, which may be there all the same: below a name that starts with a dot, or under a
-    /// second name of a folder.
+    /// `None` for what it does not list, which may be there all the same: below a hidden name, or under a second name of a
+    /// folder.
     pub fn listed(&self, key: &str) -> Option<&Entry> {
         let at = self.entries.binary_search_by(|entry| entry.key.as_str().cmp(key)).ok()?;
         // A link that leads nowhere is listed without either.
@@ -168,7 +221,8 @@ impl Probe {
             self.key.is_empty() || start.strip_prefix(&self.key).is_some_and(|rest| rest.starts_with('/'));
         is_inside
             && !name.is_empty()
-            && !name.starts_with('.')
+            && !is_hidden(name)
+            && !self.table.iter().any(|format| format.info().hides(name))
             && self.entries.get(first).is_some_and(|entry| entry.key.starts_with(&start))
     }
 

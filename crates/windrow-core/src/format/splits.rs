@@ -8,6 +8,8 @@ use crate::format::Probe;
 use crate::store::key;
 
 const TRAIN: &str = "train";
+/// What is asked for where the splits of a folder are meant together.
+pub const ALL: &str = "all";
 /// Words of one meaning, the first of them its name.
 const SPLITS: &[&[&str]] = &[
     &[TRAIN, "training"],
@@ -31,6 +33,14 @@ fn of_path(path: &str) -> Option<&'static str> {
     path.rsplit('/').find_map(of_name)
 }
 
+/// The same as [`refuse_several`] of a folder, unless all its splits were asked for.
+///
+/// # Errors
+/// As [`refuse_several`].
+pub fn refuse_in<'k>(probe: &Probe, names: impl Iterator<Item = &'k str> + Clone) -> Result<()> {
+    if probe.joins_splits { Ok(()) } else { refuse_several(names, &probe.display()) }
+}
+
 /// Refuses files of several splits as one data set, and files of none beside those of a split that is kept from training.
 /// Names are relative to the folder.
 ///
@@ -39,7 +49,9 @@ fn of_path(path: &str) -> Option<&'static str> {
 pub fn refuse_several<'k>(names: impl Iterator<Item = &'k str> + Clone, at: &str) -> Result<()> {
     let splits = among(names.clone());
     if splits.len() > 1 {
-        return Err(several(&splits, at));
+        let hint =
+            format!("open one of them with {}, both with split=\"{ALL}\", or name a file", choices(&splits));
+        return Err(several(&splits, at).hint(hint));
     }
     let mut others = names.filter(|name| of_path(name).is_none());
     match others.next().filter(|_| splits.keys().any(|split| *split != TRAIN)) {
@@ -51,7 +63,9 @@ pub fn refuse_several<'k>(names: impl Iterator<Item = &'k str> + Clone, at: &str
             Err(Error::config(what)
                 .at(at)
                 .field("split")
-                .hint(format!("open it with {choices}, the rest with split=\"{TRAIN}\", or name a file")))
+                .hint(format!(
+                    "open it with {choices}, the rest with split=\"{TRAIN}\", both with split=\"{ALL}\", or name a file"
+                )))
         }
     }
 }
@@ -106,15 +120,19 @@ fn with_more(first: &str, more: usize) -> String {
 }
 
 /// Which of these files are of a split, as words in their names and in those of their folders say. Files without such a word
-/// are the training split where no other file is. `at` is where they are.
+/// are the training split where no other file is. `at` is where they are. [`ALL`] is all of them.
 ///
 /// # Errors
 /// `NotFound` where none is of that split, naming those there are.
 pub fn chosen<'k>(names: impl Iterator<Item = &'k str> + Clone, split: &str, at: &str) -> Result<Vec<bool>> {
+    if split == ALL {
+        return Ok(names.map(|_| true).collect());
+    }
     let word = split.to_ascii_lowercase();
     let wanted = SPLITS.iter().find(|words| words.contains(&word.as_str())).map(|words| words[0]);
     let splits = among(names.clone());
-    let is_rest = wanted == Some(TRAIN) && !splits.is_empty() && !splits.contains_key(TRAIN);
+    let is_rest =
+        wanted == Some(TRAIN) && !splits.contains_key(TRAIN) && names.clone().any(|n| of_path(n).is_none());
     let has = is_rest || wanted.is_some_and(|wanted| splits.contains_key(wanted));
     if !has {
         let what = format!("no folder is called {split:?}, and no file is of that split");
@@ -134,7 +152,7 @@ pub fn chosen<'k>(names: impl Iterator<Item = &'k str> + Clone, split: &str, at:
 impl Probe {
     /// The same folder with the files of one split alone, as words in their names and in those of their folders say; where
     /// they make up one folder, that folder. Files without such a word are the training split where no other file is. A folder
-    /// whose format defines the splits itself is left as it is.
+    /// whose format defines the splits itself is left as it is. With [`ALL`] nothing is left out, and no format refuses several.
     ///
     /// # Errors
     /// `NotFound` where none is of that split, naming those there are.
@@ -142,6 +160,10 @@ impl Probe {
         if self.table.iter().any(|format| format.defines_splits(&self)) {
             return Ok(self);
         }
+        if !self.is_folder {
+            return chosen([self.file_name().as_str()].into_iter(), split, &self.display()).map(|_| self);
+        }
+        self.joins_splits = split == ALL;
         let kept = chosen(self.names(), split, &self.display())?;
         let first =
             self.names().zip(&kept).find(|(_, kept)| **kept).and_then(|(name, _)| outermost_folder(name));

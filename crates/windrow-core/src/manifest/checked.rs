@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::checksums::{BLOCK, CHECKSUMS_FILE, Checksums, sum_of};
 use crate::error::{Error, Result};
-use crate::store::{Entry, FolderId, Noted, Object, Store, Traffic, Version, key, open_if_there};
+use crate::store::{Entry, FolderId, Noted, Object, Store, Traffic, Version, Walked, key, open_if_there};
 
 /// Where checksums are kept besides the usual places (`<file>.windrow.sums`, and `windrow.sums` in the folder or in one
 /// above), and what may be read without.
@@ -146,6 +146,10 @@ impl Store for Checked {
         self.inner.walk(prefix)
     }
 
+    fn walk_all(&self, prefix: &str) -> Result<Walked> {
+        self.inner.walk_all(prefix)
+    }
+
     fn walk_anew(&self, prefix: &str) -> Result<Vec<Entry>> {
         self.inner.walk_anew(prefix)
     }
@@ -160,6 +164,10 @@ impl Store for Checked {
 
     fn folder_id(&self, key: &str) -> Option<FolderId> {
         self.inner.folder_id(key)
+    }
+
+    fn above(&self) -> Option<(Arc<dyn Store>, String)> {
+        self.inner.above()
     }
 
     fn traffic(&self) -> Option<Traffic> {

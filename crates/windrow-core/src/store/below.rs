@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Entry, FolderId, Noted, Object, Store, Traffic, key};
+use super::{Entry, FolderId, Noted, Object, Store, Traffic, Walked, key};
 use crate::error::Result;
 
 /// What is at a key of a store, and below it. Its own root, `""`, is that key.
@@ -73,6 +73,12 @@ impl Store for Below {
         Ok(self.store.walk(&self.whole(prefix))?.into_iter().map(|entry| self.seen(entry)).collect())
     }
 
+    fn walk_all(&self, prefix: &str) -> Result<Walked> {
+        let Walked { entries, hidden } = self.store.walk_all(&self.whole(prefix))?;
+        let seen = |entries: Vec<Entry>| entries.into_iter().map(|entry| self.seen(entry)).collect();
+        Ok(Walked { entries: seen(entries), hidden: seen(hidden) })
+    }
+
     fn walk_anew(&self, prefix: &str) -> Result<Vec<Entry>> {
         Ok(self.store.walk_anew(&self.whole(prefix))?.into_iter().map(|entry| self.seen(entry)).collect())
     }
@@ -87,6 +93,10 @@ impl Store for Below {
 
     fn folder_id(&self, key: &str) -> Option<FolderId> {
         self.store.folder_id(&self.whole(key))
+    }
+
+    fn above(&self) -> Option<(Arc<dyn Store>, String)> {
+        Some((self.store.clone(), self.key.clone()))
     }
 
     fn traffic(&self) -> Option<Traffic> {

@@ -13,7 +13,7 @@ use super::near::with_near_name;
 use super::pages::Places;
 use super::times::{changed_ns, modified_ns, since_1970};
 use super::version::Version;
-use super::{Entry, FolderId, Object, Store, walk};
+use super::{Entry, FolderId, Object, Store, Walked, walk};
 use crate::error::{Error, Kind, Result};
 
 /// How local files are read.
@@ -130,6 +130,10 @@ impl Store for Local {
     }
 
     fn walk(&self, prefix: &str) -> Result<Vec<Entry>> {
+        Ok(self.walk_all(prefix)?.entries)
+    }
+
+    fn walk_all(&self, prefix: &str) -> Result<Walked> {
         walk::walk(self.path(prefix)?, prefix)
     }
 
@@ -139,6 +143,12 @@ impl Store for Local {
         } else {
             self.root.join(key).display().to_string()
         }
+    }
+
+    fn above(&self) -> Option<(Arc<dyn Store>, String)> {
+        let root = self.root.canonicalize().ok()?;
+        let key = root.strip_prefix("/").ok()?.to_str()?.to_string();
+        (!key.is_empty()).then(|| (Arc::new(Local::new("/")) as Arc<dyn Store>, key))
     }
 
     fn folder_id(&self, key: &str) -> Option<FolderId> {

@@ -1,11 +1,12 @@
 //! Paths by pattern, as shells know them: `*` and `?` within a name, `[a-z]` and `[!a-z]`, `**` for folders of any depth.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::{hidden_part, is_hidden, key};
 use crate::error::{Error, Kind, Result};
 
 /// Whether a text has characters that stand for others.
@@ -13,40 +14,53 @@ pub fn is_glob(text: &str) -> bool {
     text.split('/').any(|part| !matches!(Part::of(part), Part::Name(_)))
 }
 
-/// The files and folders below `folder` that a pattern names, in no order. A name that is there as it is written is that
-/// name. Names that start with a dot are found only by a pattern that does. With `**` files are meant, and folders where no
-/// file fits; a link to a folder is followed, and each folder is searched once.
+/// What a pattern names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Globbed<T> {
+    /// Files and folders, in no order.
+    pub found: Vec<T>,
+    /// What fits but for its name, which is hidden; in no order.
+    pub hidden: Vec<T>,
+}
+
+/// The files and folders below `folder` that a pattern names. A name that is there as it is written is that name. Hidden
+/// names ([`is_hidden`]) are found only by a pattern that begins with the same character. With `**` files are meant, and
+/// folders where no file fits; a link to a folder is followed, and each folder is searched once.
 ///
 /// # Errors
 /// `Io`, where a folder cannot be listed.
-pub fn glob(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>> {
+pub fn glob(folder: &Path, pattern: &str) -> Result<Globbed<PathBuf>> {
     let mut parts: Vec<Part> = pattern.split('/').filter(|part| !part.is_empty()).map(Part::of).collect();
     parts.dedup_by(|a, b| matches!((a, b), (Part::Deep, Part::Deep)));
     let is_deep = parts.iter().any(|part| matches!(part, Part::Deep));
     let mut search = Search { only_folders: pattern.ends_with('/'), ..Search::default() };
     search.step(folder, &parts)?;
-    let Search { files, folders, .. } = search;
-    Ok(match (is_deep, files.is_empty()) {
+    let Search { files, folders, hidden, .. } = search;
+    let found = match (is_deep, files.is_empty()) {
         (true, false) => files,
         _ => files.into_iter().chain(folders).collect(),
-    })
+    };
+    Ok(Globbed { found, hidden: hidden.into_iter().collect() })
 }
 
-/// The keys that a pattern names, and the folders above them that it does, in no order: as [`glob`] of a store's listing, whose
-/// keys are relative to the folder where the pattern begins.
+/// The keys that a pattern names, and the folders above them that it does: as [`glob`] of a store's listing, whose keys are
+/// relative to the folder where the pattern begins.
 ///
 /// ```
 /// use windrow_core::store::glob::among;
 ///
-/// let keys = ["a/x.bin", "a/y.bin", "b/x.bin", "c.txt"];
-/// assert_eq!(among("*/x.bin", keys), ["a/x.bin", "b/x.bin"]);
-/// assert_eq!(among("[ab]", keys), ["a", "b"]);
+/// let keys = ["a/x.bin", "a/y.bin", "b/x.bin", "c.txt", "c?.txt"];
+/// assert_eq!(among("*/x.bin", &keys).found, ["a/x.bin", "b/x.bin"]);
+/// assert_eq!(among("[ab]", &keys).found, ["a", "b"]);
+/// assert_eq!(among("c?.txt", &keys).found, ["c?.txt"]);
 /// ```
-pub fn among<'k>(pattern: &str, keys: impl IntoIterator<Item = &'k str>) -> Vec<&'k str> {
+pub fn among<'k>(pattern: &str, keys: &[&'k str]) -> Globbed<&'k str> {
     let parts: Vec<Part> = pattern.split('/').filter(|part| !part.is_empty()).map(Part::of).collect();
     let is_deep = parts.iter().any(|part| matches!(part, Part::Deep));
+    let written = as_written(&parts, keys);
     let (mut files, mut folders, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
-    for key in keys {
+    let mut hidden: BTreeSet<&str> = BTreeSet::new();
+    for &key in keys {
         let names: Vec<&str> = key.split('/').collect();
         let mut end = 0;
         for (depth, name) in names.iter().enumerate() {
@@ -54,22 +68,43 @@ pub fn among<'k>(pattern: &str, keys: impl IntoIterator<Item = &'k str>) -> Vec<
             let is_file = depth + 1 == names.len();
             // What ends in `**` means files.
             let is_meant = is_file || !matches!(parts.last(), Some(Part::Deep));
-            if is_meant && leads_to(&parts, &names[..=depth]) && seen.insert(&key[..end]) {
-                if is_file { &mut files } else { &mut folders }.push(&key[..end]);
+            let path = &key[..end];
+            if is_meant && leads_to(&parts, &names[..=depth], &written, is_hidden) && seen.insert(path) {
+                if is_file { &mut files } else { &mut folders }.push(path);
+            } else if is_meant
+                && let Some(part) = hidden_part("", path)
+                && leads_to(&parts, &names[..=depth], &written, |_| false)
+            {
+                hidden.insert(part);
             }
         }
     }
-    if pattern.ends_with('/') {
-        return folders;
-    }
-    if !is_deep || files.is_empty() {
-        files.append(&mut folders);
-    }
-    files
+    let found = match (pattern.ends_with('/'), is_deep && !files.is_empty()) {
+        (true, _) => folders,
+        (false, true) => files,
+        (false, false) => files.into_iter().chain(folders).collect(),
+    };
+    let shown: HashSet<&str> = found.iter().filter_map(|path| hidden_part("", path)).collect();
+    hidden.retain(|part| !shown.contains(part));
+    Globbed { found, hidden: hidden.into_iter().collect() }
 }
 
-// Whether names one below the other are what the parts stand for.
-fn leads_to(parts: &[Part], names: &[&str]) -> bool {
+// Objects, and folders above them, whose name is a pattern as it is written: each is that name.
+fn as_written<'k>(parts: &[Part], keys: &[&'k str]) -> HashSet<&'k str> {
+    let patterns: Vec<&str> = parts
+        .iter()
+        .filter_map(|part| if let Part::Pattern(_, written) = part { Some(written.as_str()) } else { None })
+        .collect();
+    let mut found = HashSet::new();
+    for &key in keys.iter().filter(|key| patterns.iter().any(|pattern| key.contains(pattern))) {
+        let ends = key.match_indices('/').map(|(at, _)| at).chain([key.len()]);
+        found.extend(ends.map(|end| &key[..end]).filter(|path| patterns.contains(&key::name_of(path))));
+    }
+    found
+}
+
+// Whether names one below the other are what the parts stand for; of those that are passed over, only what is named.
+fn leads_to(parts: &[Part], names: &[&str], written: &HashSet<&str>, is_passed: fn(&str) -> bool) -> bool {
     // Up to which part each number of names may have come: row by row, so that many `**` take no longer than one.
     let mut reached: Vec<bool> = vec![false; parts.len() + 1];
     let skip = |reached: &mut Vec<bool>| {
@@ -79,13 +114,18 @@ fn leads_to(parts: &[Part], names: &[&str]) -> bool {
     };
     reached[0] = true;
     skip(&mut reached);
-    for name in names {
+    for (depth, name) in names.iter().enumerate() {
         let mut next = vec![false; parts.len() + 1];
+        let beside = |other: &str| key::below(&names[..depth].join("/"), other);
         for (at, part) in parts.iter().enumerate().filter(|(at, _)| reached[*at]) {
             match part {
-                Part::Name(written) => next[at + 1] |= written == name,
-                Part::Pattern(letters, written) => next[at + 1] |= written == name || fits(letters, name),
-                Part::Deep => next[at] |= !name.starts_with('.'),
+                Part::Name(name_written) => next[at + 1] |= name_written == name,
+                Part::Pattern(letters, pattern) => {
+                    let is_name = !written.is_empty() && written.contains(beside(pattern).as_str());
+                    let is_shown = begins_alike(letters, name) || !is_passed(name);
+                    next[at + 1] |= pattern == name || (!is_name && is_shown && fits(letters, name));
+                }
+                Part::Deep => next[at] |= !is_passed(name),
             }
         }
         skip(&mut next);
@@ -157,11 +197,13 @@ fn class(rest: &[char]) -> Option<(Letter, usize)> {
     Some((Letter::In(ranges, is_negated), end + 1))
 }
 
+// Whether a pattern begins as a name does, not with a letter that stands for others: so hidden names are asked for.
+fn begins_alike(letters: &[Letter], name: &str) -> bool {
+    matches!(letters.first(), Some(Letter::Is(first)) if name.starts_with(*first))
+}
+
 // Goes back to the last `*` alone: each of the others has taken as little as it can.
 fn fits(letters: &[Letter], name: &str) -> bool {
-    if name.starts_with('.') && !matches!(letters.first(), Some(Letter::Is('.'))) {
-        return false;
-    }
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut letter) = (0, 0);
     let mut back: Option<(usize, usize)> = None;
@@ -196,6 +238,7 @@ struct Search {
     only_folders: bool,
     files: Vec<PathBuf>,
     folders: Vec<PathBuf>,
+    hidden: BTreeSet<PathBuf>,
     found: HashSet<PathBuf>,
     /// Folders that were searched at any depth, by how many parts were left.
     seen: HashSet<(usize, u64, u64)>,
@@ -214,8 +257,14 @@ impl Search {
                 self.go_on(&at.join(written), rest)
             }
             Part::Pattern(letters, _) => {
-                let names = names(at)?.into_iter().filter(|(name, _)| fits(letters, name));
-                names.into_iter().try_for_each(|(_, path)| self.go_on(&path, rest))
+                for (name, path) in names(at)?.into_iter().filter(|(name, _)| fits(letters, name)) {
+                    match is_hidden(&name) && !begins_alike(letters, &name) {
+                        true if rest.is_empty() || is_folder(&path)? => drop(self.hidden.insert(path)),
+                        true => {}
+                        false => self.go_on(&path, rest)?,
+                    }
+                }
+                Ok(())
             }
             Part::Deep => self.deep(at, parts, rest),
         }
@@ -238,8 +287,13 @@ impl Search {
         if !rest.is_empty() {
             self.step(at, rest)?;
         }
-        for (_, path) in names(at)?.into_iter().filter(|(name, _)| !name.starts_with('.')) {
+        for (name, path) in names(at)? {
             match is_folder(&path)? {
+                is_folder if is_hidden(&name) => {
+                    if is_folder || rest.is_empty() {
+                        self.hidden.insert(path);
+                    }
+                }
                 true => self.step(&path, parts)?,
                 false if rest.is_empty() => self.add(&path)?,
                 false => {}
@@ -332,8 +386,8 @@ mod tests {
 
     #[test]
     fn patterns_fit_names() {
-        check("*.tar", &["a.tar", "a.b.tar"], &[".tar", ".a.tar", "a.tar.gz", "a"]);
-        check("?-[0-9].x", &["a-0.x", "ü-9.x"], &["a-10.x", "-1.x", ".-1.x"]);
+        check("*.tar", &["a.tar", "a.b.tar"], &["a.tar.gz", "a"]);
+        check("?-[0-9].x", &["a-0.x", "ü-9.x"], &["a-10.x", "-1.x"]);
         check("[!a-c]*[]x]", &["dx", "d]"], &["ax", "d"]);
         check("a*b*c", &["abc", "a-b-b-c"], &["ab", "acb"]);
         check(".*", &[".a"], &["a"]);
@@ -344,7 +398,22 @@ mod tests {
         assert!(is_glob("a/**") && is_glob("[a]/b"));
     }
 
-    const FILES: [&str; 8] = ["[v1]/a.x", "[v1]/z/b.x", ".h.x", ".h/a.x", "a.x", "b.x", "c.y", "s.x/c.x"];
+    const FILES: [&str; 14] = [
+        "[v1]/a.x",
+        "[v1]/z/b.x",
+        ".h.x",
+        ".h/a.x",
+        "_SUCCESS",
+        "_t/a.x",
+        "_t.x",
+        "_day=1/p.z",
+        "a.x",
+        "b.x",
+        "c.y",
+        "s.x/c.x",
+        "q?.w",
+        "qq.w",
+    ];
 
     /// What each pattern names of these files, on a disk and in a store's listing.
     const CHOSEN: &[(&str, &[&str])] = &[
@@ -353,20 +422,39 @@ mod tests {
         ("[v1]/*.x", &["[v1]/a.x"]),
         ("**/*.x", &["[v1]/a.x", "[v1]/z/b.x", "a.x", "b.x", "s.x/c.x"]),
         ("**/**/b.x", &["[v1]/z/b.x", "b.x"]),
-        ("**", &["[v1]/a.x", "[v1]/z/b.x", "a.x", "b.x", "c.y", "s.x/c.x"]),
+        ("**", &["[v1]/a.x", "[v1]/z/b.x", "_day=1/p.z", "a.x", "b.x", "c.y", "q?.w", "qq.w", "s.x/c.x"]),
         ("**/s.*", &["s.x"]),
         (".h/*", &[".h/a.x"]),
+        ("_*", &["_SUCCESS", "_day=1", "_t", "_t.x"]),
+        ("_t/*.x", &["_t/a.x"]),
+        ("*/p.z", &["_day=1/p.z"]),
         ("*/none/*", &[]),
+        // A name that is there as it is written.
+        ("q?.w", &["q?.w"]),
+        ("q*.w", &["q?.w", "qq.w"]),
+    ];
+
+    /// What each pattern would name, were it not hidden.
+    const HIDDEN: &[(&str, &[&str])] = &[
+        ("*.x", &[".h.x", "_t.x"]),
+        ("*", &[".h", ".h.x", "_SUCCESS", "_t", "_t.x"]),
+        ("*/a.x", &[".h", "_t"]),
+        ("**/a.x", &[".h", "_t"]),
+        ("_*", &[]),
+        ("*.w", &[]),
     ];
 
     #[test]
     fn keys_are_chosen_as_files_are() {
         let check = |pattern: &str, expected: &[&str]| {
-            let mut found = among(pattern, FILES);
+            let mut found = among(pattern, &FILES).found;
             found.sort_unstable();
             assert_eq!(found, expected, "{pattern}");
         };
         CHOSEN.iter().for_each(|(pattern, expected)| check(pattern, expected));
+        for (pattern, expected) in HIDDEN {
+            assert_eq!(among(pattern, &FILES).hidden, *expected, "{pattern}");
+        }
         check(&format!("{}b.x", "**/".repeat(60)), &["[v1]/z/b.x", "b.x"]);
     }
 
@@ -379,8 +467,7 @@ mod tests {
             fs::write(path, "").unwrap();
         }
         std::os::unix::fs::symlink(folder.path(), folder.path().join("[v1]/back")).unwrap();
-        let check = |pattern: &str, expected: &[&str]| {
-            let mut found = glob(folder.path(), pattern).unwrap();
+        let check = |mut found: Vec<PathBuf>, pattern: &str, expected: &[&str]| {
             found.sort();
             let found: Vec<&str> = found
                 .iter()
@@ -388,8 +475,10 @@ mod tests {
                 .collect();
             assert_eq!(found, expected, "{pattern}");
         };
-        CHOSEN.iter().for_each(|(pattern, expected)| check(pattern, expected));
-        check("none/*", &[]);
-        assert_eq!(some_names(folder.path()).as_deref(), Some("[v1], a.x, b.x and 2 more"));
+        let named = |pattern| glob(folder.path(), pattern).unwrap();
+        CHOSEN.iter().for_each(|(pattern, expected)| check(named(pattern).found, pattern, expected));
+        HIDDEN.iter().for_each(|(pattern, expected)| check(named(pattern).hidden, pattern, expected));
+        check(named("none/*").found, "none/*", &[]);
+        assert_eq!(some_names(folder.path()).as_deref(), Some("[v1], _SUCCESS, _day=1 and 8 more"));
     }
 }

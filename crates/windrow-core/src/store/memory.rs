@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Entry, Object, Store};
+use super::{Entry, Object, Store, Walked};
 use crate::error::{Error, Result};
 
 /// Objects in memory.
@@ -52,17 +52,16 @@ impl Store for Memory {
     }
 
     fn walk(&self, prefix: &str) -> Result<Vec<Entry>> {
+        Ok(self.walk_all(prefix)?.entries)
+    }
+
+    fn walk_all(&self, prefix: &str) -> Result<Walked> {
         let folder = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
-        let visible = |k: &str| !k[folder.len()..].split('/').any(|part| part.starts_with('.'));
         if !prefix.is_empty() {
             self.entry(prefix)?;
         }
-        Ok(self
-            .objects
-            .iter()
-            .filter(|(k, _)| k.starts_with(&folder) && visible(k))
-            .map(|(k, v)| found(k, v))
-            .collect())
+        let listed = self.objects.iter().filter(|(k, _)| k.starts_with(&folder)).map(|(k, v)| found(k, v));
+        Ok(Walked::of(prefix, listed))
     }
 
     fn display(&self, key: &str) -> String {

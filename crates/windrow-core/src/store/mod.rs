@@ -13,6 +13,7 @@ mod expand;
 mod file;
 mod file_system;
 pub mod glob;
+mod hidden;
 mod kept;
 pub mod key;
 mod map;
@@ -44,6 +45,7 @@ pub use expand::{
 pub use expand::{expand_to, expanded};
 pub use file::{Io, Local};
 pub use file_system::is_of_another_machine;
+pub use hidden::{Walked, hidden_part, is_hidden, not_only_hidden, only_hidden, some_of};
 pub use kept::changed_ns;
 pub use kept::{kept, modified_ns};
 pub use map::Map;
@@ -101,15 +103,22 @@ pub trait Store: Send + Sync {
     /// `NotFound`, `Io`.
     fn entry(&self, key: &str) -> Result<Entry>;
 
-    /// All objects below `prefix` at any depth, sorted by key; names that start with a dot are left out. Where a store has
-    /// links, those to folders are followed, and no folder comes twice.
+    /// All objects below `prefix` at any depth, sorted by key; what [`is_hidden`] is left out. Where a store has links, those
+    /// to folders are followed, and no folder comes twice.
     ///
     /// # Errors
     /// `NotFound`, `Io`.
     fn walk(&self, prefix: &str) -> Result<Vec<Entry>>;
 
-    /// The same, asked of the store itself, whatever a manifest there lists; of a store on another machine with those whose names start
-    /// with a dot.
+    /// The same, and what was left out, where the store knows it. A folder of hidden names alone has no entries.
+    ///
+    /// # Errors
+    /// As [`Store::walk`].
+    fn walk_all(&self, prefix: &str) -> Result<Walked> {
+        Ok(Walked { entries: self.walk(prefix)?, hidden: Vec::new() })
+    }
+
+    /// All objects, asked of the store itself, whatever a manifest there lists; of a store on another machine with hidden ones.
     ///
     /// # Errors
     /// As [`Store::walk`]; `Unsupported` where a store lists nothing.
@@ -128,6 +137,11 @@ pub trait Store: Send + Sync {
     /// Which folder is at `key`, where the store can tell it from another one that took its place.
     fn folder_id(&self, key: &str) -> Option<FolderId> {
         let _ = key;
+        None
+    }
+
+    /// The store that holds the folder that this one is the root of, and its key there, where it is known.
+    fn above(&self) -> Option<(Arc<dyn Store>, String)> {
         None
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Entry, FolderId, Object, Store, Traffic, Version};
+use super::{Entry, FolderId, Object, Store, Traffic, Version, Walked};
 use crate::error::{Error, Result};
 
 /// The objects of another store. While it notes, errors are kept that say nothing of the data.
@@ -111,6 +111,10 @@ impl Store for Noting {
         self.noted.pass(self.inner.walk(prefix))
     }
 
+    fn walk_all(&self, prefix: &str) -> Result<Walked> {
+        self.noted.pass(self.inner.walk_all(prefix))
+    }
+
     fn walk_anew(&self, prefix: &str) -> Result<Vec<Entry>> {
         self.noted.pass(self.inner.walk_anew(prefix))
     }
@@ -125,6 +129,10 @@ impl Store for Noting {
 
     fn folder_id(&self, key: &str) -> Option<FolderId> {
         self.inner.folder_id(key)
+    }
+
+    fn above(&self) -> Option<(Arc<dyn Store>, String)> {
+        self.inner.above()
     }
 
     fn traffic(&self) -> Option<Traffic> {

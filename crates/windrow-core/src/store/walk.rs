@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use super::times::modified_ns;
-use super::{Entry, key};
+use super::{Entry, Walked, is_hidden, key};
 use crate::error::{Error, Result};
 
-/// The files below `folder`, whose key is `prefix`; sorted by key. Names that start with a dot are left out.
+/// The files below `folder`, whose key is `prefix`; sorted by key. Hidden folders are not looked into.
 ///
 /// # Errors
 /// `NotFound`, `Io`.
-pub(super) fn walk(folder: PathBuf, prefix: &str) -> Result<Vec<Entry>> {
+pub(super) fn walk(folder: PathBuf, prefix: &str) -> Result<Walked> {
     let real = folder.canonicalize().map_err(|e| Error::io("list the folder", &folder, e))?;
     let mut walk = Walk { root: real.clone(), ..Walk::default() };
     walk.seen.insert(real.clone());
@@ -32,7 +32,7 @@ pub(super) fn walk(folder: PathBuf, prefix: &str) -> Result<Vec<Entry>> {
     }
     walk.warn();
     walk.found.sort_by(|a, b| a.key.cmp(&b.key));
-    Ok(walk.found)
+    Ok(Walked { entries: walk.found, hidden: walk.hidden })
 }
 
 /// A folder, or a link to one.
@@ -48,6 +48,7 @@ struct Walk {
     /// Of the folder that is asked for, as [`Folder::real`].
     root: PathBuf,
     found: Vec<Entry>,
+    hidden: Vec<Entry>,
     folders: Vec<Folder>,
     /// They wait until no folder is left.
     links: Vec<Folder>,
@@ -68,13 +69,14 @@ impl Walk {
             // it is.
             let name = item.file_name();
             let text = name.to_string_lossy();
-            if text.starts_with('.') {
+            let (path, key) = (item.path(), key::below(&folder.key, &text));
+            if is_hidden(&text) {
+                self.hidden.push(Entry { key, size: 0, is_folder: false, modified_ns: None, tag: None });
                 continue;
             }
             if name.to_str().is_none() {
                 self.unnamed.push(item.path());
             }
-            let (path, key) = (item.path(), key::below(&folder.key, &text));
             let kind = item.file_type().map_err(|e| Error::io("ask for the file's kind", &path, e))?;
             if kind.is_dir() {
                 self.add(Folder { real: folder.real.join(&name), path, key });

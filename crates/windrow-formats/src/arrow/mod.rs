@@ -38,6 +38,8 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "`windrow convert --to arrow`, `wr.write`, `datasets` (save_to_disk, its cache), pyarrow, pandas' to_feather",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: SUFFIXES,
+    // Results of map and filter, indices among them, and a folder that is not finished.
+    hidden: &[("cache-", ".arrow"), ("", ".incomplete")],
     open_options: &["column", "columns"],
     written_as: "one `.arrow` stream: rows, or numbers in a column `tokens` with their metadata beside it",
     write_options: &[WriteOption {
@@ -134,7 +136,7 @@ impl Format for Arrow {
             }
             true => {
                 let keys = joined(probe);
-                splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
+                splits::refuse_in(probe, keys.iter().map(|key| probe.name_of(key)))?;
                 if keys.is_empty() {
                     return Err(Error::not_found("expected `.arrow` files, found none").at(probe.display()));
                 }

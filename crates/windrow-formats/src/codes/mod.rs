@@ -16,13 +16,13 @@ use windrow_core::format::verify::Verify;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::SharedSource;
-use windrow_core::store::{Entry, Object, Store, entry_if_there, key};
+use windrow_core::store::{Entry, Object, Store, entry_if_there, key, open_if_there};
 use windrow_core::threads::{cores, in_parts};
 use windrow_core::{Error, Kind, Result};
 use windrow_pickle::torch::TorchSave;
 
-use self::prompts::Prompts;
 pub use self::prompts::read_prompt;
+use self::prompts::{Prompts, read_metadata};
 use self::pt::Grid;
 use self::read::Tracks;
 pub use self::tensor_file::tensor_file;
@@ -188,6 +188,7 @@ fn list(probe: &Probe) -> Result<Vec<String>> {
     };
     let is_track = |key: &str| below(key) && key::has_suffix(key, SUFFIX);
     let mut keys: Vec<String> = found.iter().filter(|e| is_track(&e.key)).map(|e| e.key.clone()).collect();
+    keys.extend(told_though_hidden(probe)?.into_iter().filter(|key| is_track(key)));
     if keys.is_empty() {
         return Err(Error::not_found(format!(
             "expected {} below the folder, found none among {} files",
@@ -204,6 +205,19 @@ fn list(probe: &Probe) -> Result<Vec<String>> {
     }
     keys.sort_by(|a, b| natural_order(a, b).then_with(|| a.cmp(b)));
     Ok(keys)
+}
+
+// Tracks of hidden names that metadata.json lists.
+fn told_though_hidden(probe: &Probe) -> Result<Vec<String>> {
+    let hidden =
+        || probe.hidden.iter().filter(|name| key::has_suffix(name, SUFFIX)).map(|name| probe.below(name));
+    let metadata = match hidden().next() {
+        Some(_) => open_if_there(probe.store.as_ref(), &probe.below(METADATA))?,
+        None => None,
+    };
+    let Some(metadata) = metadata else { return Ok(Vec::new()) };
+    let (told, _) = read_metadata(metadata.as_ref())?;
+    Ok(hidden().filter(|key| told.contains_key(key::name_of(key))).collect())
 }
 
 type Opened = (Vec<Grid>, Vec<Arc<dyn Object>>);

@@ -164,7 +164,7 @@ fn not_told(file: &str, field: &str, expected: &str, found: &Value) -> Error {
 }
 
 // The entries by file name, and a hash of the text.
-fn read_metadata(object: &dyn Object) -> Result<(Map<String, Value>, u64)> {
+pub(super) fn read_metadata(object: &dyn Object) -> Result<(Map<String, Value>, u64)> {
     let mut scratch = Vec::new();
     let too_large = |_| Error::unsupported(format!("{} bytes at once on this machine", object.size()));
     let size = usize::try_from(object.size()).map_err(|e| too_large(e).at(object.name()))?;

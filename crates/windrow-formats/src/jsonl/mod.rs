@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_core::format::discover::refuse_copies;
 use windrow_core::format::lines::json_kind::{self, JsonKind, is_lines};
-use windrow_core::format::lines::{is_named, line_ends, lines_among, no_line_files};
+use windrow_core::format::lines::{are_parts, is_named, line_ends, lines_among, no_line_files};
 use windrow_core::format::verify::{Content, Verify};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign, splits};
 use windrow_core::source::SharedSource;
@@ -78,7 +78,7 @@ impl Format for Jsonl {
             .collect::<Result<Vec<_>>>()?;
         objects.iter().try_for_each(|object| foreign::refuse_as_text(object.as_ref()))?;
         let rows = Starts::scan(&objects)?;
-        if rows.starts.is_empty() {
+        if rows.starts.is_empty() && !options.allow_empty {
             return Err(Error::corrupt(format!(
                 "expected lines, found 0 bytes in {} file{}",
                 objects.len(),
@@ -103,9 +103,11 @@ fn has_lines(probe: &Probe) -> bool {
     let mut files: Vec<_> =
         probe.entries.iter().filter(|entry| json_kind::may_hold_records(&entry.key)).collect();
     files.sort_by(|a, b| b.size.cmp(&a.size).then_with(|| a.key.cmp(&b.key)));
+    let are_parts = || are_parts(probe.store.as_ref(), &probe.entries).unwrap_or_default();
     files.iter().take(LOOKED_AT).any(|entry| {
         let Ok(object) = probe.store.open(&entry.key) else { return false };
-        JsonKind::of(object.as_ref()).is_ok_and(|kind| kind == JsonKind::Lines)
+        JsonKind::of(object.as_ref())
+            .is_ok_and(|kind| kind == JsonKind::Lines || (kind == JsonKind::OneLine && are_parts()))
             && !expanded_head(object.as_ref(), json_kind::HEAD)
                 .is_ok_and(|head| begins_with_a_series(&head) || begins_with_a_row(&head))
     })
@@ -118,7 +120,7 @@ fn keys_below(probe: &Probe, options: &Options) -> Result<Vec<String>> {
     if keys.is_empty() {
         return Err(no_line_files(probe.store.as_ref()).at(probe.display()));
     }
-    splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
+    splits::refuse_in(probe, keys.iter().map(|key| probe.name_of(key)))?;
     refuse_copies(keys.iter().map(String::as_str), |key| probe.store.display(key))?;
     Ok(keys)
 }

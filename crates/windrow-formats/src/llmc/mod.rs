@@ -74,7 +74,7 @@ impl Format for Llmc {
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         let keys = keys(probe);
         if probe.is_folder {
-            splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
+            splits::refuse_in(probe, keys.iter().map(|key| probe.name_of(key)))?;
         }
         tokenizer_must_be(probe.manifest.as_ref(), options.tokenizer.as_deref(), &probe.display())?;
         let missing = |key: &str, _| Error::not_found("the file is gone").at(key);

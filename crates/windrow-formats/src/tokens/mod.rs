@@ -105,7 +105,7 @@ impl Format for Tokens {
         refuse_copies(keys.iter().map(String::as_str), |key| probe.store.display(key))?;
         let claims = Claims::of(probe, &keys, options)?;
         if probe.is_folder && !claims.is_whole() {
-            splits::refuse_several(keys.iter().map(|key| probe.name_of(key)), &probe.display())?;
+            splits::refuse_in(probe, keys.iter().map(|key| probe.name_of(key)))?;
         }
         let said = dtype(claims.dtype, options.dtype, probe)?;
         let objects = keys.iter().map(|key| ids(probe, key, options)).collect::<Result<Vec<_>>>()?;

@@ -121,7 +121,7 @@ impl Format for WebDataset {
             return archives.open(probe, options);
         }
         let names = archives.0.iter().map(|archive| probe.name_of(&archive.key));
-        splits::refuse_several(names, &probe.display())?;
+        splits::refuse_in(probe, names)?;
         let source = archives.open(probe, options)?;
         written.map_or(Ok(()), |written| written.check_records(source.len(), &probe.display()))?;
         Ok(source)

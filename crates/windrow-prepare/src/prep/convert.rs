@@ -17,7 +17,9 @@ use super::part::is_whole;
 use super::place::{Draft, Place};
 use super::task::{changed, run_task, show_values};
 use crate::Report;
-use crate::write::{Origin, PART, convert_from, lay, manifest_of, stored_dtype, sum_of_lengths};
+use crate::write::{
+    Origin, PART, convert_from, lay, manifest_of, refuse_empty, stored_dtype, sum_of_lengths,
+};
 
 /// What records are converted, and into what.
 #[derive(Clone, Copy)]
@@ -89,6 +91,7 @@ pub fn plan_convert(
     }
     refuse_secrets(path)?;
     conversion.check()?;
+    refuse_empty(conversion.source, conversion.options)?;
     let mut manifest = conversion.manifest()?;
     let source = conversion.source;
     let width = (conversion.dtype()?.size() * conversion.schema().channels.unwrap_or(1)) as u64;

@@ -18,7 +18,7 @@ use super::plan::kept;
 use super::ranges::owned;
 use super::task::{is_as_planned, run_task, show};
 use crate::Report;
-use crate::index::{IndexOptions, Rows, finish, inputs_below, publish, wanted};
+use crate::index::{IndexOptions, Rows, finish, inputs_below, no_lines, publish, wanted};
 use crate::input::Input;
 use crate::lines::LineScan;
 use crate::places::{Places, Stores};
@@ -63,6 +63,9 @@ pub fn plan_index(
     }
     if inputs.is_empty() {
         return Err(windrow_core::format::lines::no_line_files(places.root(base)?.as_ref()));
+    }
+    if inputs.iter().all(|input| input.row.size == 0) {
+        return Err(no_lines(&inputs));
     }
     let manifest = wanted(format, &inputs, options);
     let planned = |input: &Input| JobInput {

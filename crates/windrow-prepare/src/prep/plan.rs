@@ -13,7 +13,7 @@ use crate::encode::Encode;
 use crate::input::Input;
 use crate::places::{Places, Stores};
 use crate::text_input::TextInput;
-use crate::tokenize::{TokenizeOptions, find, rules, wanted};
+use crate::tokenize::{TokenizeOptions, find, no_texts, rules, wanted};
 
 /// Plans to tokenise these inputs into the folder `out`, which is not looked at, in tasks of about `task_bytes` of input bytes.
 ///
@@ -66,6 +66,13 @@ pub fn plan_tokenize(
         let path = if is_url(&named.file) { named.file } else { absolute(&named.file) };
         planned.push(JobInput { row, path, first_task: 0, tasks, files, split });
         texts.push(text);
+    }
+    let mut is_empty = true;
+    for text in &texts {
+        is_empty = is_empty && text.is_empty()?;
+    }
+    if is_empty && !options.allow_empty {
+        return Err(no_texts(planned.first().map(|input| input.path.display().to_string())));
     }
     let manifest = wanted(&texts, &rules, encode, options);
     Ok(Job::of(TOKENIZE, planned, manifest, task_bytes, out, settings))

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use windrow_core::format::verify::Content;
-use windrow_core::format::{Confidence, Format, Holds, Probe, Table, choose, discover, lines};
+use windrow_core::format::{Confidence, Format, Holds, Probe, Table, choose, discover, lake, lines, splits};
 use windrow_core::output::{self, files};
 use windrow_core::store::{Entry, Local, Store, is_url, key};
 use windrow_core::{Error, Result};
@@ -111,6 +111,9 @@ impl<'a> At<'a> {
                 .at(path)
                 .field("split"));
         }
+        if !is_folder && split == splits::ALL {
+            return Ok(At { table, places, path: path.to_path_buf(), is_folder, split: None });
+        }
         if !is_folder {
             return Err(Error::config(format!("the input is a file, which has no split {split:?}"))
                 .at(path)
@@ -133,16 +136,16 @@ impl<'a> At<'a> {
             return self.of_file();
         }
         let store = self.root()?;
-        if self.split.is_none() && !store.walk("")?.iter().any(|entry| self.may_be_rows(&entry.key)) {
-            return Ok(Holding::Lines(lines::line_files(store.as_ref(), "")?));
+        let entries = store.walk("")?;
+        if self.split.is_none() && !entries.iter().any(|entry| self.may_be_rows(&entry.key)) {
+            return Ok(Holding::Lines(self.lines(store.as_ref(), &entries)?));
         }
         let mut probe = self.probe()?;
+        lake::refuse(&probe)?;
         if let Some(split) = &self.split {
             probe = probe.only_split(split)?;
         }
-        let lines: Vec<Entry> =
-            lines::lines_among(store.as_ref(), &probe.entries, false)?.into_iter().cloned().collect();
-        discover::refuse_copies(lines.iter().map(|e| e.key.as_str()), |key| store.display(key))?;
+        let lines = self.lines(store.as_ref(), &probe.entries)?;
         // Lines may lie beside what might be something else, such as an archive of them.
         let least = if lines.is_empty() { Confidence::Maybe } else { Confidence::Yes };
         let rows: Vec<&'static dyn Format> =
@@ -159,6 +162,17 @@ impl<'a> At<'a> {
             Some(format) => Holding::Rows(Box::new(probe), format),
             None => Holding::Lines(lines),
         })
+    }
+
+    // Those of one split, unless one is named.
+    fn lines(&self, store: &dyn Store, entries: &[Entry]) -> Result<Vec<Entry>> {
+        let lines: Vec<Entry> = lines::lines_among(store, entries, false)?.into_iter().cloned().collect();
+        let names = lines.iter().map(|entry| entry.key.as_str());
+        discover::refuse_copies(names.clone(), |key| store.display(key))?;
+        if self.split.is_none() {
+            splits::refuse_several(names, &store.display(""))?;
+        }
+        Ok(lines)
     }
 
     fn of_file(&self) -> Result<Holding> {

@@ -20,7 +20,7 @@ use windrow_core::format::write::RecordWriter;
 use windrow_core::manifest::Manifest;
 use windrow_core::output::{Checkpoints, Site, files, hash_of};
 use windrow_core::threads::cores;
-use windrow_core::{Kind, Progress, Result, Watch, check};
+use windrow_core::{Error, Kind, Progress, Result, Watch, check};
 
 use crate::Report;
 use crate::chunks::Chunks;
@@ -228,6 +228,13 @@ fn described(mut manifest: Manifest, state: &State, options: &TokenizeOptions) -
     manifest
 }
 
+/// The error that inputs hold nothing.
+pub(crate) fn no_texts(first: Option<String>) -> Error {
+    Error::not_found("there are no texts: the inputs are empty").at(first.unwrap_or_default()).hint(
+        "a copy that was cut short may be empty: fetch it again; allow_empty=True writes an empty output",
+    )
+}
+
 struct Task<'a> {
     inputs: &'a [TextInput],
     packing: Packing,
@@ -279,6 +286,9 @@ impl Task<'_> {
         if let Err(e) = done {
             *can_continue = packer.is_worth_keeping(&e);
             return Err(e);
+        }
+        if packer.state().documents == 0 && !self.options.allow_empty {
+            return Err(no_texts(self.inputs.first().map(TextInput::display)));
         }
         let (state, writer) = packer.finish()?;
         Ok((state, writer, resumed))

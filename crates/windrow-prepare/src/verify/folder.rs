@@ -7,7 +7,7 @@ use windrow_core::format::verify::IndexAt;
 use windrow_core::format::{self, Format, Probe, Table, discover};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::files;
-use windrow_core::store::{Entry, is_url, key};
+use windrow_core::store::{Entry, is_url, key, some_of};
 use windrow_core::{Kind, Result};
 
 use super::claims::SumsAt;
@@ -19,7 +19,14 @@ impl Work<'_> {
     pub(super) fn folder(&mut self, base: &Path, options: &VerifyOptions) -> Result<()> {
         self.leftovers(base, None, options.gc)?;
         let root = self.places.root(base)?;
-        let entries = root.walk("")?;
+        let walked = root.walk_all("")?;
+        // Those that begin with a dot are no part of any data set.
+        let hidden: Vec<String> =
+            walked.hidden_names("").into_iter().filter(|name| key::name_of(name).starts_with('_')).collect();
+        if !hidden.is_empty() {
+            self.out.note(format!("not looked at, as they are hidden: {}", some_of(&hidden)));
+        }
+        let entries = walked.entries;
         let mut is_described = self.own_manifests(base, &entries)?;
         let folders = folders(&entries);
         if !is_url(base) {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use windrow_core::format::write::{WriteFormat, WriteOptions};
 use windrow_core::source::{Kind, Source};
-use windrow_core::{Progress, Result, Span, Watch, check, store};
+use windrow_core::{Error, Progress, Result, Span, Watch, check, store};
 
 use super::inputs::refuse_inputs;
 use super::origin::Origin;
@@ -24,7 +24,24 @@ pub fn convert(
     watch: &dyn Watch,
 ) -> Result<Report> {
     refuse_inputs(source, out, format)?;
+    refuse_empty(source, options)?;
     convert_from(source, source, &Origin::of(source)?, out, format, options, watch)
+}
+
+/// Refuses a source without records, unless an empty output is meant.
+///
+/// # Errors
+/// `NotFound`.
+pub(crate) fn refuse_empty(source: &dyn Source, options: &WriteOptions) -> Result<()> {
+    match source.is_empty() && !options.allow_empty {
+        false => Ok(()),
+        true => {
+            let file = source.files().into_iter().next().map(|info| info.file);
+            Err(Error::not_found("there are no records to convert").at(file.unwrap_or_default()).hint(
+                "a copy that was cut short may be empty: fetch it again; allow_empty=True writes an empty output",
+            ))
+        }
+    }
 }
 
 /// The same, where the values lie elsewhere too, as the writer of the format takes them: all else is asked of `source`, which comes

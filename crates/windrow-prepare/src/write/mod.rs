@@ -7,7 +7,7 @@ mod origin;
 mod writer;
 
 pub use convert::convert;
-pub(crate) use convert::{convert_from, sum_of_lengths};
+pub(crate) use convert::{convert_from, refuse_empty, sum_of_lengths};
 pub use inputs::refuse_inputs;
 pub(crate) use origin::Origin;
 pub use origin::manifest_of;

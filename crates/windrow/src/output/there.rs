@@ -6,7 +6,7 @@ use std::path::Path;
 
 use windrow_core::manifest::{MANIFEST_FILE, MOST_BYTES, unfinished_by};
 use windrow_core::output::files;
-use windrow_core::store::{Store, entry_if_there, key, read_small};
+use windrow_core::store::{Entry, Store, Walked, entry_if_there, key, read_small};
 use windrow_core::{Kind, Result};
 use windrow_remote::{Location, Remote};
 
@@ -60,15 +60,19 @@ impl Place {
         let (store, key) = (&self.store, &self.location.key);
         let Shape::Beside { names, given } = &self.shape else {
             let name = self.shape.name();
-            let found = match store.walk(key) {
-                Ok(found) => found,
+            let found = match store.walk_all(key) {
+                // What stands there is there, though no reader takes it for data.
+                Ok(Walked { entries, hidden }) => {
+                    let is_dotted = |entry: &Entry| entry.key.split('/').any(|part| part.starts_with('.'));
+                    entries.into_iter().chain(hidden.into_iter().filter(|entry| !is_dotted(entry))).collect()
+                }
                 // What follows would be in vain.
                 Err(e) if e.kind() != Kind::NotFound || e.message().contains("NoSuchBucket") => {
                     return Err(e);
                 }
                 Err(_) => Vec::new(),
             };
-            let below = |entry: &windrow_core::store::Entry| {
+            let below = |entry: &Entry| {
                 let rest = entry.key.strip_prefix(key.as_str()).unwrap_or(&entry.key);
                 (key::below(name, rest.trim_start_matches('/')), entry.size)
             };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windrow_audio::{Decoder, Options};
 use windrow_core::format::discover;
-use windrow_core::store::{Local, Store};
+use windrow_core::store::{Local, Store, not_only_hidden};
 use windrow_core::{Error, Result};
 
 use super::Skip;
@@ -157,7 +157,7 @@ struct Named {
 
 // Names and sizes of the sound files in a folder, and in those below it.
 fn sounds_in(folder: &Path) -> Result<Vec<(String, u64)>> {
-    let entries = Local::new(folder).walk("")?;
+    let entries = not_only_hidden(&Local::new(folder), "")?.entries;
     let sounds = entries.into_iter().filter(|e| !e.is_folder && has_sound_name(&e.key));
     Ok(sounds.map(|e| (e.key, e.size)).collect())
 }

@@ -1,14 +1,14 @@
 //! Which files below a folder are JSON Lines.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::super::discover::{among, refuse_copies};
 use super::super::{foreign, splits};
 use super::json_kind::{self, JsonKind, first_keys};
 use super::names;
 use super::{EXPANDED, INDEX_ROWS};
-use crate::error::{Error, Result};
-use crate::store::{Entry, Store, key, plain_name};
+use crate::error::{Error, Kind, Result};
+use crate::store::{Entry, Store, Walked, key, not_only_hidden, plain_name, some_of};
 
 /// The files of lines below `prefix`, as [`lines_among`].
 ///
@@ -28,7 +28,12 @@ pub fn line_files(store: &dyn Store, prefix: &str) -> Result<Vec<Entry>> {
 
 /// The error that no files of lines are in a store, and what is there instead.
 pub fn no_line_files(store: &dyn Store) -> Error {
-    let entries = store.walk("").unwrap_or_default();
+    let walked = match not_only_hidden(store, "") {
+        Ok(walked) => walked,
+        Err(e) if e.kind() == Kind::NotFound && e.hint_text().is_some() => return e,
+        Err(_) => Walked::default(),
+    };
+    let (entries, hidden) = (&walked.entries, walked.hidden_names(""));
     let what = "there is no JSONL file in the folder or below it";
     let names = entries.iter().map(|entry| entry.key.as_str());
     let splits = splits::among(names.clone().filter(|name| name.contains('/')));
@@ -40,10 +45,11 @@ pub fn no_line_files(store: &dyn Store) -> Error {
         Some((name, kind)) => {
             Error::not_found(format!("{what}, but {name:?}: {}", kind.told())).hint(kind.hint)
         }
-        None => Error::not_found(what).hint(
+        None => Error::not_found(what).hint(format!(
             "looked for *.jsonl and *.ndjson, and for lines in *.json; plain, .gz or .zst; hidden files and \
-             folders are left out",
-        ),
+             folders are left out{}",
+            if hidden.is_empty() { String::new() } else { format!(": {}", some_of(&hidden)) }
+        )),
     }
     .at(store.display(""))
 }
@@ -51,7 +57,8 @@ pub fn no_line_files(store: &dyn Store) -> Error {
 /// The files of JSON Lines by their names, and those called `.json` by their content, in natural order. What an index
 /// expanded is left out: it stands twice below the folder, compressed and in the index folder, whatever that is called and
 /// whatever is left of it.
-/// One object alone in a `.json` is a line where it has the keys of the others' lines, or where lines are `asked` for.
+/// One object alone in a `.json` is a line where its name or a key of it is as those of files of lines, where there are nothing
+/// but such parts, or where lines are `asked` for.
 ///
 /// # Errors
 /// What looking into a `.json` says.
@@ -72,22 +79,25 @@ pub fn lines_among<'a>(store: &dyn Store, entries: &'a [Entry], asked: bool) -> 
             false => JsonKind::at(store, &entry.key)?,
         });
     }
-    let first = found.iter().zip(&kinds).find(|(entry, kind)| **kind == JsonKind::Lines && entry.size > 0);
-    let like = match first {
-        Some((first, _)) if kinds.contains(&JsonKind::OneLine) => {
-            first_keys(store.open(&first.key)?.as_ref())?
-        }
-        _ => None,
+    let of_lines =
+        found.iter().zip(&kinds).filter(|(entry, kind)| **kind == JsonKind::Lines && entry.size > 0);
+    let of_lines: Vec<&Entry> = of_lines.map(|(entry, _)| *entry).collect();
+    let alike = match of_lines.first() {
+        Some(first) if kinds.contains(&JsonKind::OneLine) => Alike::to(store, first, &of_lines)?,
+        _ => Alike::default(),
     };
-    let has_lines = asked || first.is_some();
+    let parts_alone = of_lines.is_empty() && kinds.contains(&JsonKind::OneLine) && are_parts(store, entries)?;
+    let has_lines = asked || parts_alone || !of_lines.is_empty();
     let mut lines = Vec::with_capacity(found.len());
     let mut left_out = Vec::new();
     for (entry, kind) in found.into_iter().zip(kinds) {
         let is_line = match kind {
             JsonKind::Lines => true,
             JsonKind::OneLine if asked => !json_kind::is_description(&entry.key),
-            JsonKind::OneLine if like.is_some() => first_keys(store.open(&entry.key)?.as_ref())? == like,
-            JsonKind::OneLine | JsonKind::Document => false,
+            JsonKind::OneLine => {
+                parts_alone && !json_kind::is_description(&entry.key) || alike.holds(store, entry)?
+            }
+            JsonKind::Document => false,
         };
         match is_line {
             true => lines.push(entry),
@@ -102,6 +112,72 @@ pub fn lines_among<'a>(store: &dyn Store, entries: &'a [Entry], asked: bool) -> 
         log::warn!("{name}: left out of the lines beside it, one JSON document");
     }
     Ok(lines)
+}
+
+/// What a part of one line is compared with: the first of the files of lines, and the names of all.
+#[derive(Default)]
+struct Alike {
+    keys: BTreeSet<String>,
+    names: HashSet<String>,
+}
+
+impl Alike {
+    fn to(store: &dyn Store, first: &Entry, all: &[&Entry]) -> Result<Alike> {
+        let keys = first_keys(store.open(&first.key)?.as_ref())?.unwrap_or_default();
+        Ok(Alike { keys, names: all.iter().map(|entry| name_of_parts(&entry.key)).collect() })
+    }
+
+    // A writer leaves out keys without a value, perhaps all that another part has.
+    fn holds(&self, store: &dyn Store, entry: &Entry) -> Result<bool> {
+        if self.names.is_empty() {
+            return Ok(false);
+        }
+        let keys = first_keys(store.open(&entry.key)?.as_ref())?;
+        let is_described = json_kind::is_description(&entry.key);
+        let is_named_alike = || self.names.contains(&name_of_parts(&entry.key));
+        Ok(keys.is_some_and(|keys| match is_described {
+            true => keys == self.keys,
+            false => is_named_alike() || !keys.is_disjoint(&self.keys),
+        }))
+    }
+}
+
+/// A name without its folder, in which numbers, also in hexadecimal, are one sign: what the parts of one output share.
+fn name_of_parts(key: &str) -> String {
+    let words = key::name_of(key).split_inclusive(|c: char| !c.is_ascii_alphanumeric());
+    let is_number = |word: &str| {
+        let word = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+        word.bytes().any(|b| b.is_ascii_digit())
+            || (word.len() > 1 && word.bytes().all(|b| b.is_ascii_hexdigit()))
+    };
+    words.map(|word| if is_number(word) { "#" } else { word }).collect()
+}
+
+/// Whether files below a folder are parts of JSON Lines that happen to have a line each: objects in numbered files of one name, and
+/// nothing else but descriptions, notes and parts without a line.
+///
+/// # Errors
+/// What looking into a file says.
+pub fn are_parts(store: &dyn Store, entries: &[Entry]) -> Result<bool> {
+    const NOTES: &[&str] = &[".md", ".txt", ".crc"];
+    let is_beside =
+        |key: &str| json_kind::is_description(key) || NOTES.iter().any(|note| key::has_suffix(key, note));
+    let mut names = HashSet::new();
+    for entry in entries.iter().filter(|entry| !is_beside(&entry.key)) {
+        if !json_kind::may_hold_records(&entry.key) {
+            return Ok(false);
+        }
+        let name = name_of_parts(&entry.key);
+        names.insert(name.clone());
+        if !name.contains('#') || names.len() > 1 {
+            return Ok(false);
+        }
+        let object = store.open(&entry.key)?;
+        if entry.size > 0 && first_keys(object.as_ref())?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(!names.is_empty())
 }
 
 // What a person calls the first of so many.

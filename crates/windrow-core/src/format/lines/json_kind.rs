@@ -68,7 +68,9 @@ pub fn may_hold_records(name: &str) -> bool {
 /// Whether the name is one that descriptions of data have.
 pub fn is_description(name: &str) -> bool {
     let name = plain_name(key::name_of(name));
-    DESCRIPTIONS.contains(&name) || name.ends_with(&format!(".{MANIFEST_FILE}"))
+    DESCRIPTIONS.contains(&name)
+        || name.ends_with(&format!(".{MANIFEST_FILE}"))
+        || name.ends_with(".metadata.json")
 }
 
 /// Whether a file called `.json` holds lines.

@@ -6,9 +6,9 @@ pub mod json_kind;
 mod names;
 
 pub use self::ends::line_ends;
-pub use self::found::{line_files, lines_among, no_line_files};
+pub use self::found::{are_parts, line_files, lines_among, no_line_files};
 pub use self::json_kind::{
-    HEAD, JsonKind, SUFFIXES as JSON_SUFFIXES, is_description, is_lines, may_hold_records,
+    HEAD, JsonKind, SUFFIXES as JSON_SUFFIXES, first_keys, is_description, is_lines, may_hold_records,
 };
 pub use self::names::{SUFFIXES, is_named};
 

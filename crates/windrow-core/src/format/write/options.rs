@@ -25,6 +25,8 @@ pub struct WriteOptions {
     pub append: bool,
     /// Replace what is there.
     pub overwrite: bool,
+    /// A source without records is converted too.
+    pub allow_empty: bool,
     /// Bring everything to the disk before it becomes visible.
     pub durable: bool,
 }
@@ -38,6 +40,7 @@ impl Default for WriteOptions {
             of: None,
             append: false,
             overwrite: false,
+            allow_empty: false,
             durable: true,
         }
     }

@@ -65,8 +65,10 @@ def _may_hold_lines(path: str) -> bool:
 
 
 def _core_finds_the_same(base: str, paths: Sequence[str]) -> bool:
-    """The core sorts letters beyond ASCII otherwise, and reads a folder once that has several names by links."""
+    """The core sorts letters beyond ASCII otherwise, reads a folder once that has several names by links, and hides `_x`."""
     names = [os.path.relpath(path, base) for path in paths]
+    if any(part.startswith("_") for name in names for part in name.split(os.sep)):
+        return False
     folders = {os.path.dirname(name) for name in names} - {""}
     real = os.path.realpath(base)
     return all(map(str.isascii, names)) and all(

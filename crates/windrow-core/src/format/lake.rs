@@ -1,0 +1,155 @@
+//! Tables whose own log says which of their files are live: read as a folder, deleted rows would come with the others.
+
+use super::Probe;
+use crate::error::{Error, Result};
+use crate::store::{Store, entry_if_there, key};
+
+/// One kind of table.
+struct Lake {
+    name: &'static str,
+    /// The folder of its log.
+    log: &'static str,
+    /// How the names of the files end that describe it there; empty where the name of the folder is enough.
+    files: &'static str,
+    /// What gives its live files.
+    listed_by: &'static str,
+}
+
+static LAKES: &[Lake] = &[
+    Lake { name: "Delta Lake", log: "_delta_log", files: "", listed_by: "DeltaTable(path).file_uris()" },
+    Lake {
+        name: "Apache Iceberg",
+        log: "metadata",
+        files: ".metadata.json",
+        listed_by: "[task.file.file_path for task in table.scan().plan_files()]",
+    },
+    Lake { name: "Apache Hudi", log: ".hoodie", files: "", listed_by: "df.inputFiles() of a snapshot query" },
+];
+
+/// Refuses a folder that is such a table, holds one, or is a part of one.
+///
+/// # Errors
+/// `Unsupported` naming the table; what a store says.
+pub fn refuse(probe: &Probe) -> Result<()> {
+    if !probe.is_folder {
+        return Ok(());
+    }
+    let names = probe.hidden.iter().map(String::as_str).chain(probe.names());
+    refuse_among(names, |root| Some(probe.store.display(&probe.below(root))))?;
+    refuse_above(probe.store.as_ref(), &probe.key)
+}
+
+/// The same of names below a folder, as a listing has them, for the tables that `display` has a name for.
+///
+/// # Errors
+/// `Unsupported` naming the table.
+pub fn refuse_among<'n>(
+    names: impl Iterator<Item = &'n str>,
+    display: impl Fn(&str) -> Option<String>,
+) -> Result<()> {
+    for name in names {
+        let found = LAKES.iter().find_map(|lake| Some((lake, display(lake.root_of(name)?)?)));
+        if let Some((lake, at)) = found {
+            return Err(lake.error(at));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a folder below the log of such a table. On this machine all folders above are asked; a store of another one, which
+/// each question takes a while, only where the name is one of a table's own folders: a partition, `data`.
+///
+/// # Errors
+/// As [`refuse`].
+pub fn refuse_above(store: &dyn Store, folder: &str) -> Result<()> {
+    let is_far = store.traffic().is_some();
+    let mut at = folder;
+    while !at.is_empty() {
+        let name = key::name_of(at);
+        if is_far && !name.contains('=') && name != "data" {
+            return Ok(());
+        }
+        at = key::folder_of(at);
+        for lake in LAKES {
+            match lake.is_at(store, at) {
+                Ok(true) => return Err(lake.error(store.display(at))),
+                Err(e) if e.is_of_the_run() => return Err(e),
+                // Who may not look into a folder above reads no table there.
+                Ok(false) | Err(_) => {}
+            }
+        }
+    }
+    match store.above() {
+        Some((store, folder)) => refuse_above(store.as_ref(), &folder),
+        None => Ok(()),
+    }
+}
+
+impl Lake {
+    // The folder of the table that this name, of its log or in it, belongs to.
+    fn root_of<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let mut before = 0;
+        for part in name.split('/') {
+            let after = before + part.len();
+            let rest = &name[(after + 1).min(name.len())..];
+            if part == self.log
+                && (self.files.is_empty() || (!rest.contains('/') && rest.ends_with(self.files)))
+            {
+                return Some(name[..before].trim_end_matches('/'));
+            }
+            before = after + 1;
+        }
+        None
+    }
+
+    fn is_at(&self, store: &dyn Store, folder: &str) -> Result<bool> {
+        let log = key::below(folder, self.log);
+        let is_there = entry_if_there(store, &log)?.is_some_and(|entry| entry.is_folder);
+        Ok(match is_there && !self.files.is_empty() {
+            true => store.walk(&log)?.iter().any(|entry| entry.key.ends_with(self.files)),
+            false => is_there,
+        })
+    }
+
+    fn error(&self, at: String) -> Error {
+        let what = format!("a table of {}: its log says which of its files are live", self.name);
+        Error::unsupported(what)
+            .at(at.trim_end_matches('/'))
+            .hint(format!("a list of live files, as {} gives it, opens", self.listed_by))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::store::Memory;
+
+    #[test]
+    fn a_table_is_found_in_a_folder_and_above_it() {
+        let refused = |names: &[&str], folder: &str| {
+            let store = names.iter().fold(Memory::new(), |store, name| store.with(name, *b"x"));
+            let probe = Probe::at(&[], Arc::new(store), folder).unwrap();
+            refuse(&probe).err().map(|e| e.to_string())
+        };
+        for (names, folder) in [
+            (&["t/a.parquet", "t/_delta_log/0.json"][..], "t"),
+            (&["t/a.parquet", "t/_delta_log/0.json"], ""),
+            (&["t/d=1/a.parquet", "t/_delta_log/0.json"], "t/d=1"),
+            (&["t/data/a.parquet", "t/metadata/v1.metadata.json"], "t/data"),
+            (&["t/data/a.parquet", "t/metadata/v1.metadata.json"], "t"),
+            (&["2020/01/a.parquet", ".hoodie/hoodie.properties"], "2020/01"),
+        ] {
+            assert!(refused(names, folder).is_some_and(|e| e.contains("table of")), "{names:?} {folder}");
+        }
+        for (names, folder) in [
+            (&["t/a.parquet", "u/_delta_log/0.json"][..], "t"),
+            (&["metadata/v1.json", "a.parquet"], ""),
+            (&["metadata/x/v1.metadata.json", "a.parquet"], ""),
+            (&["delta_log/0.json", "a.parquet"], ""),
+        ] {
+            assert_eq!(refused(names, folder), None, "{names:?} {folder}");
+        }
+    }
+}

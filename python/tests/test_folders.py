@@ -1,0 +1,405 @@
+"""What a folder, a pattern and a list mean: hidden names, tables with a log, parts of lines, splits, nothing at all."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+import wave
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from foreign_cases import with_loaders
+from s3_server import S3Server
+
+import windrow as wr
+from windrow._native import _main
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3Server]:
+    server = S3Server()
+    yield server
+    server.stop()
+
+
+def lines(*texts: str) -> str:
+    return "".join(json.dumps({"text": text}) + "\n" for text in texts)
+
+
+def main(*args: Any) -> int:
+    return int(_main(["windrow", *map(str, args)]))
+
+
+def put(path: Path, content: str | bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def table(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """A file of Parquet or Arrow as another program leaves it, without windrow's description."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    wr.write(path, rows, to=path.suffix[1:])
+    for beside in path.parent.glob(f"{path.name}.windrow*"):
+        beside.unlink()
+
+
+def texts(data: wr.Dataset) -> list[str]:
+    return [row["text"] for row in data]
+
+
+def tokenized(inputs: Any, out: Path, **options: Any) -> list[str]:
+    wr.tokenize(inputs, out, tokenizer="bytes", **options)
+    return [bytes(record.tolist()).decode() for record in wr.open(out)]
+
+
+# Hidden names.
+
+ROWS = [{"text": "one"}, {"text": "two"}]
+
+
+def npy(path: Path) -> None:
+    np.save(path, np.arange(12.0).reshape(2, 6))
+
+
+def tokens(path: Path) -> None:
+    np.arange(40, dtype=np.uint16).tofile(path)
+
+
+# Each with what writes a file of two records, and the options of opening.
+KINDS: dict[str, tuple[str, Callable[[Path], Any], dict[str, Any], int]] = {
+    "jsonl": (".jsonl", lambda path: path.write_text(lines("one", "two")), {}, 2),
+    "json": (".json", lambda path: path.write_text(lines("one", "two")), {}, 2),
+    "parquet": (".parquet", lambda path: table(path, ROWS), {}, 2),
+    "arrow": (".arrow", lambda path: table(path, ROWS), {}, 2),
+    "csv": (".csv", lambda path: path.write_text("x\n1\n2\n"), {}, 1),
+    "npy": (".npy", npy, {}, 2),
+    "tokens": (".bin", tokens, {"dtype": "uint16"}, 1),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hidden_names_are_passed_over_where_a_folder_is_walked(tmp_path: Path, s3: S3Server, kind: str) -> None:
+    suffix, make, options, n = KINDS[kind]
+    folder = tmp_path / "d"
+    for name in ("a", "_b", ".c", "_temporary/0/d", ".git/e", "_day=1/f"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        make(folder / f"{name}{suffix}")
+    (folder / "_SUCCESS").write_text("")
+    hidden = sorted([".c" + suffix, ".git", "_SUCCESS", "_b" + suffix, "_temporary"])
+    of_s3 = {"store_options": s3.options, "cache": tmp_path / "cache", "timeout": 30}
+    bucket = s3.put(folder)
+    for at, more in ((folder, {}), (bucket, of_s3)):
+        data = wr.open(at, **options, **more)
+        # A folder of raw tokens is one without those below it.
+        assert len(data) == (n if kind == "tokens" else 2 * n)
+        assert data.info()["hidden"] == hidden
+        # What is asked for by its name is read.
+        for name, count in ((f"_b{suffix}", n), ("_temporary", n), ("_day=1", n)):
+            assert len(wr.open(f"{at}/{name}", **options, **more)) == count
+        found = wr.open(f"{at}/*{suffix}", **options, **more)
+        assert len(found) == n
+        assert found.info()["hidden"] == [f"{at}/{name}" for name in (f".c{suffix}", f"_b{suffix}")]
+        assert len(wr.open(f"{at}/_*{suffix}", **options, **more)) == n
+        assert len(wr.open([f"{at}/a{suffix}", f"{at}/_b{suffix}"], **options, **more)) == 2 * n
+        with pytest.raises(wr.NotFoundError, match=r"only hidden names.*_b"):
+            wr.open(f"{at}/[!a]*{suffix}", **options, **more)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json", "parquet", "arrow"])
+def test_hidden_names_are_passed_over_by_tasks(tmp_path: Path, kind: str) -> None:
+    suffix, make, _, _ = KINDS[kind]
+    folder = tmp_path / "d"
+    for name in ("a", "_b", "_temporary/0/d"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        make(folder / f"{name}{suffix}")
+    assert tokenized(folder, tmp_path / "t") == ["one", "two"]
+    assert tokenized(f"{folder}/*{suffix}", tmp_path / "u") == ["one", "two"]
+    assert tokenized(folder / f"_b{suffix}", tmp_path / "v") == ["one", "two"]
+    assert wr.convert(folder, tmp_path / "c.jsonl", to="jsonl")["records"] == 2
+    job = wr.prep.plan("tokenize", folder, tmp_path / "p", tokenizer="bytes")
+    assert len(json.loads(Path(job).read_text())["inputs"]) == 1
+    if kind in ("jsonl", "json"):
+        assert wr.index(folder)["records"] == 2
+
+
+def test_nothing_but_hidden_names_is_told_of(tmp_path: Path, s3: S3Server) -> None:
+    folder = tmp_path / "d"
+    put(folder / "_temporary" / "0" / "a.jsonl", lines("one"))
+    put(folder / "_b.jsonl", lines("one"))
+    of_s3 = {"store_options": s3.options, "timeout": 30}
+    for do in (
+        lambda: wr.open(folder),
+        lambda: wr.open(folder, format="parquet"),
+        lambda: wr.open(folder, format="jsonl"),
+        lambda: wr.open(s3.put(folder), **of_s3),
+        lambda: wr.index(folder),
+        lambda: wr.tokenize(folder, tmp_path / "out", tokenizer="bytes"),
+        lambda: wr.convert(folder, tmp_path / "out", to="jsonl"),
+    ):
+        with pytest.raises(wr.NotFoundError, match=r"only hidden names are there: _b.jsonl, _temporary") as found:
+            do()
+        assert "begin with _ or ." in (found.value.hint or "")
+    assert any("_temporary" in note for note in wr.verify(folder)["notes"])
+
+
+def test_hidden_sound_is_not_encoded(tmp_path: Path) -> None:
+    for name in ("a.wav", "_b.wav", ".c.wav"):
+        with wave.open(str(tmp_path / name), "wb") as sound:
+            sound.setnchannels(1)
+            sound.setsampwidth(2)
+            sound.setframerate(44_100)
+            sound.writeframes(bytes(2000))
+    wr.encode(tmp_path, tmp_path / "out" / "codes", wr.Codec(ROOT / "testdata" / "dac" / "small.pth"))
+    assert len(wr.open(tmp_path / "out" / "codes")) == 1
+
+
+def test_what_a_data_set_lists_itself_is_not_hidden(tmp_path: Path) -> None:
+    folder = tmp_path / "codes"
+    wr.write(folder, [{"name": "_intro", "sequence": np.zeros((4, 9), np.int16)}], to="codes")
+    data = wr.open(folder)
+    assert len(data) == 1
+    assert data.info()["hidden"] == []
+    # As another program describes it, without windrow's manifest.
+    (folder / "windrow.json").unlink()
+    (folder / "metadata.json").write_text(json.dumps({"_intro.pt": {"text": "a prompt"}}))
+    for track in folder.rglob("_intro.pt"):
+        track.rename(folder / "_intro.pt")
+    for below in [path for path in folder.iterdir() if path.is_dir()]:
+        below.rmdir()
+    assert wr.open(folder, format="codes").extras(0)["text"] == "a prompt"
+
+
+def test_caches_of_datasets_are_hidden(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    want = [f"t{i}" for i in range(6)]
+    table(folder / "json-train.arrow", [{"text": text} for text in want])
+    table(folder / "cache-0123456789abcdef.arrow", [{"text": "T"}] * 6)
+    table(folder / "cache-fedcba98_00000_of_00002.arrow", [{"indices": 0}])
+    table(folder / "x.incomplete" / "json-train-00000-of-00002.arrow", [{"text": "half"}])
+    data = wr.open(folder)
+    assert texts(data) == want
+    assert len(data.info()["hidden"]) == 3
+    assert tokenized(folder, tmp_path / "out") == want
+    assert texts(wr.open(f"{folder}/*.arrow")) == want
+    assert texts(wr.open(folder / "cache-0123456789abcdef.arrow")) == ["T"] * 6
+    assert texts(wr.open(f"{folder}/cache-01*.arrow")) == ["T"] * 6
+
+
+def test_compat_walks_as_its_original_does(tmp_path: Path) -> None:
+    from windrow.compat.data_forager.datasets.jsonl import JsonlDataset
+    from windrow.compat.data_forager.indexers.jsonl_indexer import create_default_jsonl_indexer
+
+    for name in ("a.jsonl", "_b.jsonl", "_c/d.jsonl", ".e.jsonl"):
+        put(tmp_path / name, lines(name))
+    create_default_jsonl_indexer(tmp_path)()
+    assert len(JsonlDataset.create_from_index_on_filesystem(tmp_path)) == 3
+
+
+# Names that look like patterns.
+
+
+def test_a_name_that_is_there_as_it_is_written_is_that_name(tmp_path: Path, s3: S3Server) -> None:
+    folder = tmp_path / "d"
+    for name in ("a?b", "aXb", "c*/d", "cX/d", "e[1]"):
+        put(folder / f"{name}.jsonl", lines(name))
+    bucket, of_s3 = s3.put(folder), {"store_options": s3.options, "timeout": 30}
+    for at, more in ((folder, {}), (bucket, of_s3)):
+        for name in ("a?b", "aXb", "c*/d", "e[1]"):
+            assert texts(wr.open(f"{at}/{name}.jsonl", **more)) == [name]
+        assert texts(wr.open(f"{at}/a*.jsonl", **more)) == ["a?b", "aXb"]
+
+
+def test_a_web_server_has_names_that_look_like_patterns(tmp_path: Path) -> None:
+    put(tmp_path / "a[1].jsonl", lines("one"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(tmp_path)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        assert texts(wr.open(f"{url}/a[1].jsonl", timeout=30)) == ["one"]
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+# Tables whose log says which files are live.
+
+LAKES = {
+    "Delta Lake": {"_delta_log/00000000000000000000.json": "{}\n"},
+    "Apache Iceberg": {"metadata/v1.metadata.json": "{}", "metadata/snap-1.avro": "x"},
+    "Apache Hudi": {".hoodie/hoodie.properties": "x"},
+}
+
+
+@pytest.mark.parametrize("lake", LAKES)
+def test_a_table_with_a_log_is_refused_and_a_list_of_its_files_opens(tmp_path: Path, s3: S3Server, lake: str) -> None:
+    root = tmp_path / "lake"
+    lake_folder = root / "t"
+    for name, content in LAKES[lake].items():
+        put(lake_folder / name, content)
+    for name in ("new", "old", "day=1/part", "data/part"):
+        table(lake_folder / f"{name}.parquet", ROWS)
+    table(root / "beside" / "a.parquet", ROWS)
+    bucket, of_s3 = s3.put(root), {"store_options": s3.options, "timeout": 30, "cache": tmp_path / "cache"}
+    for at, more in ((str(root), {}), (bucket, of_s3)):
+        for path in ("t", "", "t/day=1", "t/data", "t/*.parquet", "t/**/*.parquet", "t/day=*"):
+            with pytest.raises(wr.UnsupportedError, match=lake) as found:
+                wr.open(f"{at}/{path}".rstrip("/"), **more)
+            assert "list of live files" in (found.value.hint or "")
+            assert found.value.path == f"{at}/t"
+        assert len(wr.open(f"{at}/t/new.parquet", **more)) == 2
+        assert len(wr.open([f"{at}/t/new.parquet", f"{at}/t/day=1/part.parquet"], **more)) == 4
+        assert len(wr.open(f"{at}/beside", **more)) == 2
+        assert len(wr.open(f"{at}/*/a.parquet", **more)) == 2
+    for do in (
+        lambda: wr.tokenize(lake_folder, tmp_path / "out", tokenizer="bytes"),
+        lambda: wr.tokenize(f"{lake_folder}/*.parquet", tmp_path / "out", tokenizer="bytes"),
+        lambda: wr.convert(lake_folder, tmp_path / "out.jsonl", to="jsonl"),
+        lambda: wr.prep.plan("tokenize", lake_folder, tmp_path / "out", tokenizer="bytes"),
+    ):
+        with pytest.raises(wr.UnsupportedError, match=lake):
+            do()
+
+
+# Splits.
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json", "parquet", "arrow"])
+def test_tokenize_refuses_several_splits(tmp_path: Path, kind: str) -> None:
+    suffix, make, _, _ = KINDS[kind]
+    folder = tmp_path / "d"
+    for split in ("train", "val"):
+        (folder / split).mkdir(parents=True)
+        make(folder / split / f"{split}-a{suffix}")
+    for inputs in (folder, f"{folder}/*/*{suffix}"):
+        with pytest.raises(wr.ConfigError, match=r"several splits: train .*, validation") as found:
+            wr.tokenize(inputs, tmp_path / "out", tokenizer="bytes")
+        assert 'split="all"' in (found.value.hint or "")
+        with pytest.raises(wr.ConfigError, match="several splits"):
+            wr.prep.plan("tokenize", inputs, tmp_path / "job", tokenizer="bytes")
+        both = tokenized(inputs, tmp_path / f"both-{'*' in str(inputs)}", split="all")
+        assert both == ["one", "two", "one", "two"]
+        assert len(wr.open(inputs, split="all")) == 4
+    assert tokenized(folder, tmp_path / "train", split="train") == ["one", "two"]
+    assert tokenized([folder / "train", folder / "val"], tmp_path / "named") == ["one", "two", "one", "two"]
+    program = ("tokenize", folder, "--tokenizer", "bytes", "--out", tmp_path / "cli")
+    assert main(*program) == 2
+    assert main(*program, "--split", "all") == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_that_name_no_split_are_the_training_split(tmp_path: Path, s3: S3Server, kind: str) -> None:
+    suffix, make, options, n = KINDS[kind]
+    folder = tmp_path / "d"
+    folder.mkdir()
+    make(folder / f"a{suffix}")
+    bucket, of_s3 = s3.put(folder), {"store_options": s3.options, "timeout": 30, "cache": tmp_path / "cache"}
+    for at, more in ((str(folder), {}), (bucket, of_s3)):
+        for path in (at, f"{at}/a{suffix}", f"{at}/*{suffix}"):
+            assert len(wr.open(path, split="train", **options, **more)) == n
+            with pytest.raises(wr.NotFoundError, match="val"):
+                wr.open(path, split="val", **options, **more)
+    if kind in ("jsonl", "json", "parquet", "arrow"):
+        assert tokenized(folder, tmp_path / "out", split="train") == ["one", "two"]
+
+
+# Parts of lines.
+
+T = [json.dumps({"text": f"t{i}"}) + "\n" for i in range(4)]
+PARTS = {
+    "optional": [T[0], '{"text": "t1", "id": 1}\n' + T[2], '{"id": 3, "text": "t3"}\n'],
+    "no key of the others": [T[0] + T[1], '{"other": 2}\n'],
+    "all of one": [T[0], T[1]],
+    "only one": [T[0]],
+    "one first": [T[0], T[1] + T[2]],
+    "an empty one": [T[0] + T[1], "", T[2] + T[3]],
+    "an empty one first": ["", T[0], T[1]],
+}
+
+
+@pytest.mark.parametrize("case", PARTS)
+def test_parts_of_lines_read_alike(tmp_path: Path, s3: S3Server, case: str) -> None:
+    folder = tmp_path / "d"
+    for i, part in enumerate(PARTS[case]):
+        put(folder / f"part-{i:05}-3f2a-c000.json", part)
+    put(folder / "_SUCCESS", "")
+    want = [json.loads(line) for line in "".join(PARTS[case]).splitlines()]
+    bucket, of_s3 = s3.put(folder), {"store_options": s3.options, "timeout": 30}
+    names = sorted(path.name for path in folder.glob("part-*"))
+    for at, more in ((str(folder), {}), (bucket, of_s3)):
+        for paths in (at, f"{at}/part-*", f"{at}/part-{{00000..{len(names) - 1:05}}}-3f2a-c000.json", [f"{at}/{name}" for name in names]):
+            if len(names) > 1 or paths in (at, f"{at}/part-*"):
+                assert list(wr.open(paths, **more)) == want, paths
+    if case != "no key of the others":
+        assert tokenized(folder, tmp_path / "out") == [record["text"] for record in want]
+    assert wr.index(folder)["records"] == len(want)
+
+
+def test_documents_beside_lines_are_still_none(tmp_path: Path) -> None:
+    put(tmp_path / "a.json", T[0] + T[1])
+    put(tmp_path / "licence.json", '{"name": "MIT"}')
+    put(tmp_path / "config.json", '{"freq": "H"}')
+    assert len(wr.open(tmp_path)) == 2
+
+
+# Nothing at all.
+
+
+@pytest.mark.parametrize("names", [[], ["a.jsonl"], ["a.jsonl", "b.jsonl"], ["a.jsonl.gz"]])
+def test_nothing_is_an_error_unless_it_is_meant(tmp_path: Path, names: list[str]) -> None:
+    folder = tmp_path / "d"
+    folder.mkdir()
+    for name in names:
+        put(folder / name, gzip.compress(b"") if name.endswith("gz") else "")
+    for do in (
+        lambda **more: wr.index(folder, **more),
+        lambda **more: wr.tokenize(folder, tmp_path / "t", tokenizer="bytes", **more),
+        lambda **more: wr.tokenize(iter([]), tmp_path / "i", tokenizer="bytes", **more),
+    ):
+        with pytest.raises(wr.NotFoundError) as found:
+            do()
+        assert "allow_empty" in (found.value.hint or "") or not names
+        assert do(allow_empty=True)["records"] == 0
+    assert main("index", folder, "--index-folder", "i") == 1
+    assert main("index", folder, "--index-folder", "i", "--allow-empty") == 0
+    assert main("tokenize", folder, "--tokenizer", "bytes", "--out", tmp_path / "c") == 1
+    assert main("tokenize", folder, "--tokenizer", "bytes", "--out", tmp_path / "c", "--allow-empty") == 0
+    if names:
+        with pytest.raises(wr.NotFoundError):
+            wr.prep.plan("tokenize", folder, tmp_path / "p", tokenizer="bytes")
+
+
+def test_a_table_without_rows_is_nothing(tmp_path: Path) -> None:
+    make = "import sys, pyarrow as pa, pyarrow.parquet as pq; pq.write_table(pa.table({'text': pa.array([], pa.string())}), sys.argv[1]); print('[]')"
+    with_loaders(make, tmp_path / "a.parquet")
+    for do in (
+        lambda **more: wr.convert(tmp_path / "a.parquet", tmp_path / "c.jsonl", to="jsonl", **more),
+        lambda **more: wr.tokenize(tmp_path / "a.parquet", tmp_path / "t", tokenizer="bytes", **more),
+    ):
+        with pytest.raises(wr.NotFoundError):
+            do()
+        assert do(allow_empty=True)["records"] == 0
+    put(tmp_path / "e.jsonl", "")
+    with pytest.raises(wr.WindrowError):
+        wr.convert(tmp_path / "e.jsonl", tmp_path / "d.jsonl", to="jsonl")
+    assert wr.convert(tmp_path / "e.jsonl", tmp_path / "d.jsonl", to="jsonl", allow_empty=True)["records"] == 0
+    program = ("convert", tmp_path / "a.parquet", tmp_path / "f.jsonl", "--to", "jsonl")
+    assert main(*program) == 1
+    assert main(*program, "--allow-empty") == 0
+
+
+def test_an_empty_part_among_others_has_no_records(tmp_path: Path) -> None:
+    for name, content in (("a.jsonl", ""), ("b.jsonl", T[0]), ("c.jsonl", "")):
+        put(tmp_path / name, content)
+    files = [tmp_path / name for name in ("a.jsonl", "b.jsonl", "c.jsonl")]
+    for paths in (tmp_path, f"{tmp_path}/*.jsonl", files):
+        assert texts(wr.open(paths)) == ["t0"]
+    with pytest.raises(wr.CorruptError, match="0 bytes"):
+        wr.open([tmp_path / "a.jsonl", tmp_path / "c.jsonl"])
