@@ -101,7 +101,7 @@ def test_hidden_names_are_passed_over_where_a_folder_is_walked(tmp_path: Path, s
         assert len(data) == (n if kind == "tokens" else 2 * n)
         assert data.info()["hidden"] == hidden
         # What is asked for by its name is read.
-        for name, count in ((f"_b{suffix}", n), ("_temporary", n), ("_day=1", n)):
+        for name, count in ((f"_b{suffix}", n), ("_temporary/0", n), ("_day=1", n)):
             assert len(wr.open(f"{at}/{name}", **options, **more)) == count
         found = wr.open(f"{at}/*{suffix}", **options, **more)
         assert len(found) == n
@@ -379,20 +379,22 @@ def test_nothing_is_an_error_unless_it_is_meant(tmp_path: Path, names: list[str]
 def test_a_table_without_rows_is_nothing(tmp_path: Path) -> None:
     make = "import sys, pyarrow as pa, pyarrow.parquet as pq; pq.write_table(pa.table({'text': pa.array([], pa.string())}), sys.argv[1]); print('[]')"
     with_loaders(make, tmp_path / "a.parquet")
-    for do in (
-        lambda **more: wr.convert(tmp_path / "a.parquet", tmp_path / "c.jsonl", to="jsonl", **more),
-        lambda **more: wr.tokenize(tmp_path / "a.parquet", tmp_path / "t", tokenizer="bytes", **more),
-    ):
-        with pytest.raises(wr.NotFoundError):
-            do()
-        assert do(allow_empty=True)["records"] == 0
-    put(tmp_path / "e.jsonl", "")
-    with pytest.raises(wr.WindrowError):
-        wr.convert(tmp_path / "e.jsonl", tmp_path / "d.jsonl", to="jsonl")
-    assert wr.convert(tmp_path / "e.jsonl", tmp_path / "d.jsonl", to="jsonl", allow_empty=True)["records"] == 0
-    program = ("convert", tmp_path / "a.parquet", tmp_path / "f.jsonl", "--to", "jsonl")
+    with pytest.raises(wr.NotFoundError):
+        wr.tokenize(tmp_path / "a.parquet", tmp_path / "t", tokenizer="bytes")
+    assert wr.tokenize(tmp_path / "a.parquet", tmp_path / "t", tokenizer="bytes", allow_empty=True)["records"] == 0
+    wr.write(tmp_path / "none", [], to="shards", dtype="float32")
+    for name in ("a.parquet", "none"):
+        with pytest.raises(wr.NotFoundError, match="no records to convert"):
+            wr.convert(tmp_path / name, tmp_path / "out", to="shards")
+        with pytest.raises(wr.NotFoundError, match="no records to convert"):
+            wr.prep.plan("convert", tmp_path / name, tmp_path / "job", to="shards")
+    assert wr.convert(tmp_path / "none", tmp_path / "out", to="shards", allow_empty=True)["records"] == 0
+    program = ("convert", tmp_path / "none", tmp_path / "cli", "--to", "shards")
     assert main(*program) == 1
     assert main(*program, "--allow-empty") == 0
+    # No other program could open it.
+    with pytest.raises(wr.ConfigError, match="no record to write"):
+        wr.convert(tmp_path / "a.parquet", tmp_path / "d.jsonl", to="jsonl", allow_empty=True)
 
 
 def test_an_empty_part_among_others_has_no_records(tmp_path: Path) -> None:

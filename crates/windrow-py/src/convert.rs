@@ -30,7 +30,7 @@ use crate::store_options::{StoreOptions, stores};
 ///     dtype: dtype of a written number; None takes that of the input (int32 for uint32 IDs in Megatron's format, int16 for
 ///         codes).
 ///     overwrite: replace an existing output.
-///     allow_empty: data without any record gives an empty output.
+///     allow_empty: data without any record gives an empty output, in a format that can be opened without one.
 ///     durable: bring everything to the disk before it becomes visible.
 ///     progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
 ///     options: the format's own, as for ``write``.
