@@ -386,8 +386,8 @@ def test_a_table_without_rows_is_nothing(tmp_path: Path) -> None:
     for name in ("a.parquet", "none"):
         with pytest.raises(wr.NotFoundError, match="no records to convert"):
             wr.convert(tmp_path / name, tmp_path / "out", to="shards")
-        with pytest.raises(wr.NotFoundError, match="no records to convert"):
-            wr.prep.plan("convert", tmp_path / name, tmp_path / "job", to="shards")
+    with pytest.raises(wr.NotFoundError, match="no records to convert"):
+        wr.prep.plan("convert", tmp_path / "none", tmp_path / "job", to="shards")
     assert wr.convert(tmp_path / "none", tmp_path / "out", to="shards", allow_empty=True)["records"] == 0
     program = ("convert", tmp_path / "none", tmp_path / "cli", "--to", "shards")
     assert main(*program) == 1
