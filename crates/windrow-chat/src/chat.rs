@@ -15,8 +15,11 @@ use crate::template::Template;
 
 /// A chat template and the special tokens that it may name.
 pub struct Chat {
-    usual: Template,
+    /// For conversations without tools, and for all where there is no other.
+    usual: Option<Template>,
     with_tools: Option<Template>,
+    /// What the templates of a list are called.
+    names: Vec<String>,
     tokens: Vec<(&'static str, Value)>,
     hash: String,
 }
@@ -45,27 +48,21 @@ impl Chat {
         date: Option<&str>,
     ) -> Result<Chat> {
         let sources = match template {
-            Some(template) => Sources { usual: Some(of(template)?), with_tools: None },
+            Some(template) => Sources { usual: Some(of(template)?), ..Sources::default() },
             None => folder.map_or_else(|| Ok(Sources::default()), found::sources)?,
         };
-        let Some(usual) = sources.usual else {
-            let error = Error::not_found("the tokenizer has no chat template");
+        if sources.usual.is_none() && sources.with_tools.is_none() {
             let error = match folder {
-                Some(folder) => error.at(folder),
-                None => error,
+                Some(folder) => no_template(&sources.names).at(folder),
+                None => no_template(&sources.names),
             };
-            return Err(error.field("chat_template").hint(format!(
-                "name one: {}, or a file with a Jinja template; beside a tokenizer.json it is in tokenizer_config.json or \
-                 chat_template.jinja",
-                NAMES.join(", ")
-            )));
-        };
+            return Err(error);
+        }
+        let Sources { usual, with_tools, names } = sources;
         let mut tokens = folder.map_or_else(|| Ok(Vec::new()), found::tokens)?;
         let built_in = template.filter(|name| builtin::named(name).is_some());
-        let is_named = [Some(&usual), sources.with_tools.as_ref()]
-            .into_iter()
-            .flatten()
-            .any(|source| source.contains(found::EOS_TOKEN));
+        let is_named =
+            [&usual, &with_tools].into_iter().flatten().any(|source| source.contains(found::EOS_TOKEN));
         let is_told = tokens.iter().any(|(name, _)| *name == found::EOS_TOKEN);
         // Beside a tokenizer.json, a template of a file sees what the files say, as in transformers.
         if is_named && !is_told && (built_in.is_some() || folder.is_none()) {
@@ -81,7 +78,7 @@ impl Chat {
             hash.update(&(text.len() as u64).to_le_bytes());
             hash.update(text.as_bytes());
         };
-        for source in [Some(&usual), sources.with_tools.as_ref()].into_iter().flatten() {
+        for source in [&usual, &with_tools].into_iter().flatten() {
             add(source);
             // Only then does the day decide anything.
             if source.contains("strftime_now") {
@@ -90,8 +87,9 @@ impl Chat {
         }
         tokens.iter().for_each(|(name, token)| [name, token.as_str()].into_iter().for_each(&mut add));
         Ok(Chat {
-            usual: Template::new(&usual, now)?,
-            with_tools: sources.with_tools.map(|source| Template::new(&source, now)).transpose()?,
+            usual: usual.map(|source| Template::new(&source, now)).transpose()?,
+            with_tools: with_tools.map(|source| Template::new(&source, now)).transpose()?,
+            names,
             tokens: tokens.into_iter().map(|(name, token)| (name, Value::from(token))).collect(),
             hash: format!("{:016x}", hash.digest()),
         })
@@ -107,9 +105,20 @@ impl Chat {
     /// # Errors
     /// `Corrupt` with what the template says of it; `Unsupported` where the template does not show what is learned.
     pub fn render(&self, conversation: &Conversation) -> Result<Rendered> {
-        let template = match &self.with_tools {
-            Some(template) if !conversation.tools.is_none() => template,
-            _ => &self.usual,
+        let template = match (&self.with_tools, &self.usual) {
+            (Some(template), _) if !conversation.tools.is_none() => template,
+            (_, Some(template)) => template,
+            // As in transformers, the one for tools is for conversations that have some.
+            _ => {
+                return Err(Error::config(format!(
+                    "the tokenizer has no chat template for a conversation without tools: {}",
+                    self.names.join(", ")
+                ))
+                .field("chat_template")
+                .hint(
+                    "write the one that is meant to a file and name that, or give the conversations `tools`",
+                ));
+            }
         };
         let text = |messages: &[Value], prompt: bool| {
             let mut context = vec![
@@ -121,7 +130,14 @@ impl Chat {
             context.extend(self.tokens.iter().cloned());
             template.render(&context)
         };
-        let messages = conversation.messages.as_slice();
+        let mut messages = conversation.messages.clone();
+        for (number, role, as_written) in &conversation.written {
+            // A template that speaks of a model, and of no assistant, means that role.
+            if template.names(role) && !template.names("assistant") {
+                messages[*number] = as_written.clone();
+            }
+        }
+        let messages = messages.as_slice();
         let (all, generated) = text(messages, false)?;
         if template.has_generation() {
             return Ok(Rendered { text: all, learned: generated });
@@ -140,6 +156,22 @@ impl Chat {
         }
         Ok(Rendered { text: all, learned })
     }
+}
+
+// That there is none for all conversations; of several, their names.
+fn no_template(names: &[String]) -> Error {
+    let error = match names {
+        [] => Error::not_found("the tokenizer has no chat template"),
+        names => Error::not_found(format!(
+            "the tokenizer has chat templates, but none is called default or tool_use: {}",
+            names.join(", ")
+        )),
+    };
+    error.field("chat_template").hint(format!(
+        "name one: {}, or a file with a Jinja template; beside a tokenizer.json it is in tokenizer_config.json or \
+         chat_template.jinja",
+        NAMES.join(", ")
+    ))
 }
 
 fn unshown(number: usize, why: &dyn std::fmt::Display) -> Error {

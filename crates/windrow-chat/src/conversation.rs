@@ -17,6 +17,8 @@ pub struct Conversation {
     pub(crate) messages: Vec<Jinja>,
     /// Which of them an assistant said.
     pub(crate) learned: Vec<usize>,
+    /// Messages whose role was written otherwise than templates know it: their numbers, that role, and they as they were.
+    pub(crate) written: Vec<(usize, String, Jinja)>,
     pub(crate) tools: Jinja,
 }
 
@@ -24,9 +26,9 @@ impl Conversation {
     /// The conversation of a JSON record: the messages in `field`, by default in `messages`, else in `conversations`; and
     /// what is in `tools`.
     ///
-    /// A message has `role` and `content`, and what else the template uses; or `from` and `value`, as ShareGPT has it: `human`
-    /// and `user` are the user, `gpt` and `assistant` the assistant, `system` and `tool` themselves. As in transformers, keys
-    /// that hold null are left out.
+    /// A message has `role` and `content`, and what else the template uses; or `from` and `value`, as ShareGPT has it. In any
+    /// case, `human` and `user` are the user, `assistant`, `model`, `bot` and `gpt` the assistant, `system` and `tool`
+    /// themselves. As in transformers, keys that hold null are left out.
     ///
     /// # Errors
     /// `Corrupt` for what is not JSON or no conversation; says which message.
@@ -47,10 +49,15 @@ impl Conversation {
             None => record.own(TOOLS),
         };
         let tools = of_tools.map_or_else(|| Ok(Jinja::from(())), tools)?;
-        let mut conversation = Conversation { messages: Vec::new(), learned: Vec::new(), tools };
+        let mut conversation =
+            Conversation { messages: Vec::new(), learned: Vec::new(), written: Vec::new(), tools };
         for (number, message) in items(&messages).enumerate() {
-            let message = message_of(&message)
+            let mut message = message_of(&message)
                 .map_err(|what| Error::corrupt(format!("message {number} of {name:?} {what}")).field(name))?;
+            let as_written = message.clone();
+            if let Some(role) = known_role(&mut message) {
+                conversation.written.push((number, role, Jinja::from_pairs(as_written)));
+            }
             if get(&message, "role").and_then(Jinja::as_str) == Some(ASSISTANT) {
                 conversation.learned.push(number);
             }
@@ -89,11 +96,9 @@ fn message_of(message: &Jinja) -> std::result::Result<Message, String> {
     if get(&message, "role").is_none()
         && let Some(from) = remove(&mut message, "from")
     {
-        let role = match from.as_str() {
-            Some("human" | "user") => "user",
-            Some("gpt" | ASSISTANT) => ASSISTANT,
-            Some(same @ ("system" | "tool")) => same,
-            _ => return Err(format!("is from {}; expected human, gpt, system or tool", shown(&from))),
+        let role = match from.as_str().and_then(role_of) {
+            Some(role) => role,
+            None => return Err(format!("is from {}; expected human, gpt, system or tool", shown(&from))),
         };
         let value = remove(&mut message, "value");
         let content = remove(&mut message, "content").or(value).unwrap_or(Jinja::from(()));
@@ -117,6 +122,26 @@ fn message_of(message: &Jinja) -> std::result::Result<Message, String> {
         }
     }
     Ok(message)
+}
+
+/// What templates call a role, as people write it.
+fn role_of(written: &str) -> Option<&'static str> {
+    match written.to_lowercase().as_str() {
+        "human" | "user" => Some("user"),
+        ASSISTANT | "model" | "bot" | "gpt" => Some(ASSISTANT),
+        "system" => Some("system"),
+        "tool" => Some("tool"),
+        _ => None,
+    }
+}
+
+// Gives a message the role that templates know; the one that it had, where that is another.
+fn known_role(message: &mut Message) -> Option<String> {
+    let (_, value) = message.iter_mut().find(|(key, _)| key == "role")?;
+    let written = value.as_str()?.to_string();
+    let role = role_of(&written).filter(|role| *role != written)?;
+    *value = Jinja::from(role);
+    Some(written)
 }
 
 fn get<'m>(message: &'m Message, key: &str) -> Option<&'m Jinja> {

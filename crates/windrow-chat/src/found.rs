@@ -22,6 +22,8 @@ pub(crate) struct Sources {
     pub(crate) usual: Option<String>,
     /// The one for conversations with tools, where there are two.
     pub(crate) with_tools: Option<String>,
+    /// The names of all, where they are a list.
+    pub(crate) names: Vec<String>,
 }
 
 /// The special tokens of the tokenizer in a folder, by their names in templates.
@@ -52,6 +54,7 @@ pub(crate) fn sources(folder: &Path) -> Result<Sources> {
         Some(Value::String(template)) => found.usual = Some(template),
         Some(Value::Array(named)) => {
             let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_string);
+            found.names = named.iter().filter_map(|one| text(one, "name")).collect();
             for one in &named {
                 match text(one, "name").as_deref() {
                     Some("default") => found.usual = text(one, "template"),

@@ -13,6 +13,8 @@ pub(crate) const FUNCTION: &str = "__generation";
 pub(crate) struct Rewritten {
     pub(crate) source: String,
     pub(crate) calls: Vec<Range<usize>>,
+    /// Namespaces that the template assigns to.
+    assigned: Vec<String>,
 }
 
 /// Rewrites each tag. What is in comments and raw blocks stays as it is.
@@ -20,7 +22,11 @@ pub(crate) struct Rewritten {
 /// # Errors
 /// `Config` where a tag is not closed, as the engine would say it too; `Unsupported` for what would not be what it is in Jinja.
 pub(crate) fn rewrite(template: &str) -> Result<Rewritten> {
-    let mut out = Rewritten { source: String::with_capacity(template.len()), calls: Vec::new() };
+    let mut out = Rewritten {
+        source: String::with_capacity(template.len()),
+        calls: Vec::new(),
+        assigned: assigned(template),
+    };
     let mut rest = template;
     while let Some(at) = rest.find('{') {
         let (before, from) = rest.split_at(at);
@@ -93,7 +99,15 @@ impl Rewritten {
                 self.call(name);
                 self.source.push_str(behind);
                 self.source.push_str(tag.close);
+                if name == "generation" {
+                    self.read_assigned(tag);
+                }
                 Some(Ok(tag.size()))
+            }
+            "macro" | "call" => {
+                let size = self.code(tag, true);
+                self.read_assigned(tag);
+                Some(size)
             }
             "raw" if tag.close == "+%}" => Some(Err("has a raw block that begins with +%}".to_string())),
             "raw" => Some(Ok(tag.size() + self.raw(tag, &from[tag.size()..])?)),
@@ -101,6 +115,14 @@ impl Rewritten {
                 Some(Err("escapes text with {% autoescape %}, which is not supported".to_string()))
             }
             _ => Some(self.code(tag, true)),
+        }
+    }
+
+    // The body of a call or a macro knows what it reads outside, for the engine: it reads the namespaces that it may assign to.
+    fn read_assigned(&mut self, tag: &Tag<'_>) {
+        let close = tag.close;
+        for name in &self.assigned {
+            self.source.push_str(&format!("{{% if {name} %}}{{% endif {close}"));
         }
     }
 
@@ -127,6 +149,25 @@ impl Rewritten {
         self.source.push_str("()");
         self.calls.push(start..self.source.len());
     }
+}
+
+// The names in `{% set name.attribute … %}`, each once.
+fn assigned(template: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (at, _) in template.match_indices("{%") {
+        let code = template[at + 2..].trim_start_matches(['-', '+']).trim_start();
+        let Some(target) = code.strip_prefix("set").filter(|target| target.starts_with(char::is_whitespace))
+        else {
+            continue;
+        };
+        let target = target.trim_start();
+        let is_end = |c: char| !c.is_alphanumeric() && c != '_';
+        let (name, behind) = target.split_at(target.find(is_end).unwrap_or(target.len()));
+        if behind.trim_start().starts_with('.') && !names.iter().any(|known| known == name) {
+            names.push(name.to_string());
+        }
+    }
+    names
 }
 
 // The tag that a text begins with.

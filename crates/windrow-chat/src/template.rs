@@ -75,6 +75,14 @@ impl Template {
         !self.calls.is_empty()
     }
 
+    /// Whether a role stands in it as a text.
+    pub(crate) fn names(&self, role: &str) -> bool {
+        let template = self.environment.get_template(NAME);
+        template.is_ok_and(|template| {
+            ['"', '\''].iter().any(|quote| template.source().contains(&format!("{quote}{role}{quote}")))
+        })
+    }
+
     /// The text, and the byte ranges of it that generation blocks gave, in order.
     ///
     /// # Errors

@@ -53,6 +53,25 @@ fn conversations_with_tools_have_a_template_of_their_own_where_there_is_one() {
 }
 
 #[test]
+fn of_a_list_without_a_default_the_one_for_tools_is_for_conversations_with_tools() {
+    let with_tools = r#"{"messages": [{"role": "user", "content": "Hi"}], "tools": [{"name": "f"}]}"#;
+    let list = |names: &[&str]| {
+        let named = names.iter().map(|name| format!(r#"{{"name": "{name}", "template": "{name}"}}"#));
+        let named = named.collect::<Vec<_>>().join(", ");
+        folder(&[("tokenizer_config.json", &format!(r#"{{"chat_template": [{named}]}}"#))])
+    };
+    for names in [&["tool_use"][..], &["rag", "tool_use"]] {
+        let found = list(names);
+        assert_eq!(text(found.path(), with_tools), "tool_use");
+        let chat = Chat::load(None, Some(found.path()), None, None).unwrap();
+        let error = chat.render(&Conversation::of(RECORD, None).unwrap()).unwrap_err();
+        assert!(error.message().contains(&names.join(", ")), "{error}");
+    }
+    let error = Chat::load(None, Some(list(&["rag", "x"]).path()), None, None).err().unwrap();
+    assert!(error.message().contains("rag, x"), "{error}");
+}
+
+#[test]
 fn another_template_another_token_and_where_it_is_asked_another_day_have_another_hash() {
     let hash = |template: &str, config: &str, date: &str| {
         let folder = folder(&[("chat_template.jinja", template), ("tokenizer_config.json", config)]);

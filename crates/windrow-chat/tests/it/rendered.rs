@@ -56,6 +56,36 @@ fn what_generation_encloses_is_learned() {
 }
 
 #[test]
+fn what_blocks_calls_and_macros_assign_to_a_namespace_holds_behind_them() {
+    let record =
+        r#"{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}]}"#;
+    let turns = |before: &str, body: &str| {
+        format!(
+            "{{% set ns = namespace(n=0) %}}{before}{{% for m in messages %}}{body}{{{{ ns.n }}}}{{% endfor %}}"
+        )
+    };
+    let generated = |inside: &str| {
+        turns("", &format!("{{% generation %}}{{{{ m.content }}}}{inside}{{% endgeneration %}}"))
+    };
+    for (template, want) in [
+        (generated("{% set ns.n = ns.n + 1 %}"), "⟦hi⟧1⟦yo⟧2"),
+        (generated("{% set ns.n = 7 %}"), "⟦hi⟧7⟦yo⟧7"),
+        (generated("{% if m.content == 'yo' %}{%- set ns.n = 5 -%}{% endif %}"), "⟦hi⟧0⟦yo⟧5"),
+        (generated("{% set ns.n %}8{% endset %}"), "⟦hi⟧8⟦yo⟧8"),
+        (turns("{% macro f() -%} {% set ns.n = 5 %}{% endmacro %}", "{{ f() }}"), "5⟦5⟧"),
+        (
+            turns(
+                "{% macro f() %}{{ caller() }}{% endmacro %}",
+                "{% call f() %}{% set ns.n = 6 %}{% endcall %}",
+            ),
+            "6⟦6⟧",
+        ),
+    ] {
+        assert_eq!(learned(&template, record).unwrap(), want, "{template}");
+    }
+}
+
+#[test]
 fn of_other_templates_it_is_what_a_message_adds() {
     for (template, want) in [
         (
