@@ -31,10 +31,11 @@ impl Tokenizer {
         found.or_else(|| WELL_KNOWN.iter().find_map(|name| self.id_of(name)))
     }
 
-    /// The ID that ends a document: `auto` takes [its own](Tokenizer::eos), `none` none; else an ID or the name of a token.
+    /// The ID that ends a document: `auto` takes [its own](Tokenizer::eos), `none` none; else an ID or the name of a special
+    /// token. A word that is one token of the vocabulary is not one that ends documents: it takes its ID to mean it.
     ///
     /// # Errors
-    /// `Config` when there is no such token, the ID is not in the vocabulary, or `auto` finds none; the hint lists
+    /// `Config` when there is no such special token, the ID is not in the vocabulary, or `auto` finds none; the hint lists
     /// the special tokens.
     pub fn resolve_eos(&self, spec: &str) -> Result<Option<u32>> {
         let wrong = |what: String| Error::config(what).field("eos").hint(list(self));
@@ -54,8 +55,18 @@ impl Tokenizer {
                 wrong(format!("eos {spec} is not in the vocabulary: IDs are below {}", self.vocab_size()))
             });
         }
-        let id = self.id_of(spec);
-        id.map(Some).ok_or_else(|| wrong(format!("{} has no token {spec:?}", self.name())))
+        let special = self.special().iter().find(|(token, _)| token == spec).map(|(_, id)| *id);
+        let well_known = || WELL_KNOWN.contains(&spec).then(|| self.id_of(spec)).flatten();
+        match (special.or_else(well_known), self.id_of(spec)) {
+            (Some(id), _) => Ok(Some(id)),
+            (None, Some(id)) => {
+                let what = format!("{spec:?} is a token of {}, but not a special one", self.name());
+                Err(Error::config(what)
+                    .field("eos")
+                    .hint(format!("to end documents with it say its ID, {id}; {}", list(self))))
+            }
+            (None, None) => Err(wrong(format!("{} has no token {spec:?}", self.name()))),
+        }
     }
 }
 

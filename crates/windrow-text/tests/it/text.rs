@@ -68,6 +68,16 @@ fn eos_is_found_by_name_or_id() {
     assert_eq!(Tokenizer::load("bytes").unwrap().resolve_eos("auto").unwrap(), Some(256));
 }
 
+#[test]
+fn a_word_that_is_a_token_does_not_end_documents_by_its_name() {
+    let t = tiny4k();
+    let id = t.id_of("the").unwrap();
+    let e = t.resolve_eos("the").unwrap_err();
+    assert_eq!(e.message(), format!("\"the\" is a token of {}, but not a special one", t.name()));
+    assert!(e.hint_text().unwrap().contains(&format!("its ID, {id}")), "{e}");
+    assert_eq!(t.resolve_eos(&id.to_string()).unwrap(), Some(id));
+}
+
 // tiny4k with `</s>` as a second special token, and files beside it.
 fn beside(files: &[(&str, &str)]) -> windrow_core::Result<Tokenizer> {
     let folder = tempfile::tempdir().unwrap();
