@@ -105,6 +105,8 @@ pub(super) struct Rules {
     pub(super) largest_id: Option<i64>,
     /// For each track as stored: its number in [`Encoded::tracks`], and its value beside the appended id.
     pub(super) tracks: Vec<(usize, u8)>,
+    /// Of the loss mask, where there is one: its number in [`Encoded::tracks`], and its value beside what is not learned.
+    pub(super) mask: Option<(usize, u8)>,
 }
 
 /// A chunk's documents as they are stored, one after the other.
@@ -125,6 +127,8 @@ pub(super) struct EncodedChunk {
     pub(super) tracks: Vec<Vec<u8>>,
     /// Where each document ends, in tokens.
     pub(super) ends: Vec<u64>,
+    /// Documents whose mask learns nothing.
+    pub(super) unlearned: u64,
     pub(super) most_id: Option<i64>,
 }
 
@@ -154,6 +158,7 @@ pub(super) fn encode_chunk(
         stored: chunk.stored,
         seen: chunk.seen,
         most_id: None,
+        unlearned: 0,
         ..spare
     };
     let mut document = Encoded { tracks: vec![Vec::new(); rules.tracks.len()], ..Encoded::default() };
@@ -218,6 +223,9 @@ impl Rules {
         }
         for (stored, (given, _)) in out.tracks.iter_mut().zip(&self.tracks) {
             stored.extend_from_slice(&document.tracks[*given]);
+        }
+        if let Some((mask, unlearned)) = self.mask {
+            out.unlearned += u64::from(document.tracks[mask].iter().all(|value| *value == unlearned));
         }
         if let Some(eos) = self.eos {
             Kept::Large(&[eos]).lay(width, &mut out.tokens);

@@ -51,6 +51,11 @@ impl Ids {
         done
     }
 
+    /// Them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = i64> {
+        self.small.iter().map(|id| i64::from(*id)).chain(self.large.iter().copied())
+    }
+
     pub(super) fn kept(&self) -> Kept<'_> {
         match self.large.is_empty() {
             true => Kept::Small(&self.small),

@@ -69,6 +69,9 @@ pub struct Report {
     pub dropped_tokens: u64,
     /// Tokens added to fill the last sample.
     pub padded_tokens: u64,
+    /// Documents of which nothing is learned, when tokenising with a loss mask.
+    #[serde(default)]
+    pub unlearned_documents: u64,
     /// Size of the inputs as they are stored.
     pub input_bytes: u64,
     /// Size of the data files written.
@@ -76,3 +79,6 @@ pub struct Report {
     /// Input bytes that an earlier, stopped run had done.
     pub resumed_bytes: u64,
 }
+
+/// The statistic of a manifest that counts documents of which nothing is learned.
+pub const UNLEARNED: &str = "unlearned_documents";

@@ -55,6 +55,9 @@ pub(super) struct State {
     pub(super) tokens: u64,
     pub(super) dropped_tokens: u64,
     pub(super) padded_tokens: u64,
+    /// Documents whose mask learns nothing.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub(super) unlearned_documents: u64,
     pub(super) most_id: Option<i64>,
     /// What was packed, of texts that lie nowhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,6 +67,10 @@ pub(super) struct State {
     rest_tracks: Vec<Vec<u8>>,
     /// How the format's writer continues.
     writer: Value,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Writes samples, or documents.
@@ -137,6 +144,7 @@ impl Packer {
     pub(super) fn take(&mut self, chunk: &EncodedChunk, is_end: bool) -> Result<()> {
         let done = chunk.end_byte.saturating_sub(self.state.byte);
         self.state.documents += chunk.ends.len() as u64;
+        self.state.unlearned_documents += chunk.unlearned;
         self.state.most_id = self.state.most_id.max(chunk.most_id);
         match self.packing.sample_size {
             None => self.each_document(chunk)?,

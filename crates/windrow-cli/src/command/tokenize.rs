@@ -203,6 +203,10 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
             "  {dropped} at the end filled no sample and were left out (--remainder pad keeps them)"
         ))?;
     }
+    if report.unlearned_documents > 0 {
+        let unlearned = text::counted(report.unlearned_documents, "document");
+        out.line(format_args!("  nothing is learned of {unlearned}: their loss mask excludes every token"))?;
+    }
     if report.resumed_bytes > 0 {
         out.line(format_args!("  went on after {} of an earlier run", text::size(report.resumed_bytes)))?;
     }

@@ -14,7 +14,7 @@ use windrow_core::{Error, Kind, Result};
 use super::options::TokenizeOptions;
 use super::place::Place;
 use super::texts::TEXT_BYTES;
-use crate::Report;
+use crate::{Report, UNLEARNED};
 
 /// What is there already, when it is what this task would write; `Exists` when it is something else.
 pub(super) fn existing(
@@ -114,6 +114,7 @@ pub(super) fn unchanged(out: &Path, manifest: &Manifest) -> Report {
         tokens: count("tokens"),
         dropped_tokens: count("dropped_tokens"),
         padded_tokens: count("padded_tokens"),
+        unlearned_documents: count(UNLEARNED),
         input_bytes: manifest.inputs.iter().map(|f| f.size).sum::<u64>() + count(TEXT_BYTES),
         output_bytes,
         resumed_bytes: 0,

@@ -15,6 +15,7 @@ pub use options::{CHECKPOINT_BYTES, Remainder, TokenizeOptions, Track};
 use place::Place;
 use serde_json::json;
 pub use texts::tokenize_texts;
+use windrow_core::collate::LOSS_MASK_TRACK;
 use windrow_core::format::Table;
 use windrow_core::format::write::RecordWriter;
 use windrow_core::manifest::Manifest;
@@ -22,7 +23,6 @@ use windrow_core::output::{Checkpoints, Site, files, hash_of};
 use windrow_core::threads::cores;
 use windrow_core::{Error, Kind, Progress, Result, Watch, check};
 
-use crate::Report;
 use crate::chunks::Chunks;
 use crate::encode::{Encode, EncodedChunk, Rules};
 use crate::input::Input;
@@ -31,6 +31,7 @@ use crate::pack::{Packer, Packing, State};
 use crate::pipeline::{self, Work};
 use crate::places::{NoStores, Places, Stores};
 use crate::text_input::TextInput;
+use crate::{Report, UNLEARNED};
 
 /// Input bytes that a thread encodes at a time: each handing over costs it what it had in its cache.
 const CHUNK: u64 = 1 << 20;
@@ -135,6 +136,7 @@ impl Corpus<'_> {
         let packing = packing(stems, rules, options, &place);
         let mut can_continue = false;
         let done = pack(&work, packing, &mut can_continue).and_then(|(state, writer, resumed_bytes)| {
+            check_learned(&state)?;
             let manifest = writer.finish(described(wanted, &state, options))?.manifest;
             let targets: Vec<&str> = place.targets.iter().map(String::as_str).collect();
             // An empty folder is as good as none. It goes now: a run that finishes this one must not replace what came into it
@@ -207,6 +209,21 @@ pub(crate) fn wanted(
     manifest
 }
 
+// Refuses a corpus of which nothing is learned: a run on it has a loss of zero.
+fn check_learned(state: &State) -> Result<()> {
+    let (unlearned, all) = (state.unlearned_documents, state.documents);
+    if unlearned == 0 {
+        return Ok(());
+    }
+    if unlearned == all && state.tokens > 0 {
+        return Err(Error::config(format!("nothing is learned of any of {all} documents: the loss mask excludes every token"))
+            .field(LOSS_MASK_TRACK)
+            .hint("of a conversation what the assistant says is learned: its role is assistant, model, bot or gpt; a mask is 1 where learned"));
+    }
+    log::warn!("nothing is learned of {unlearned} of {all} documents: their loss mask excludes every token");
+    Ok(())
+}
+
 // The same with what was found.
 fn described(mut manifest: Manifest, state: &State, options: &TokenizeOptions) -> Manifest {
     manifest.records = Some(state.records);
@@ -221,6 +238,9 @@ fn described(mut manifest: Manifest, state: &State, options: &TokenizeOptions) -
     }
     if let Some(seen) = state.seen {
         texts::describe(seen, &mut manifest);
+    }
+    if state.unlearned_documents > 0 {
+        manifest.statistics.insert(UNLEARNED.to_string(), json!(state.unlearned_documents));
     }
     if let Some(id) = state.most_id {
         manifest.statistics.insert("most_id".to_string(), json!(id));

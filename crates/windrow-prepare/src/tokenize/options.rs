@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use windrow_core::collate::LOSS_MASK_TRACK;
 use windrow_core::format::write::WriteFormat;
 use windrow_core::{DType, Error, Result, threads};
 
@@ -189,6 +190,11 @@ pub(crate) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
         eos: options.eos.filter(|_| appends),
         largest_id: to.largest_id(),
         tracks: tracks.iter().map(|(i, track)| (*i, track.eos)).collect(),
+        // Padding is not learned.
+        mask: tracks
+            .iter()
+            .find(|(_, track)| track.name == LOSS_MASK_TRACK)
+            .map(|(i, track)| (*i, track.pad)),
     };
     for (field, id) in [("eos", rules.eos), ("remainder", pad)] {
         if let Some(id) = id {

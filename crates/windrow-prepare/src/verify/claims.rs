@@ -12,6 +12,7 @@ use windrow_core::{Kind, Result};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Work;
+use crate::UNLEARNED;
 use crate::input::PART;
 
 /// Where block checksums may stand.
@@ -74,7 +75,17 @@ impl Work<'_> {
         }
         // What describes the data is none of it.
         self.out.findings.checked_bytes = data;
+        self.note_unlearned(manifest);
         self.note_without_hashes(manifest)
+    }
+
+    fn note_unlearned(&mut self, manifest: &Manifest) {
+        let count = |name: &str| manifest.statistics.get(name).and_then(serde_json::Value::as_u64);
+        if let (Some(unlearned), Some(all)) = (count(UNLEARNED), count("documents")) {
+            self.out.note(format!(
+                "nothing is learned of {unlearned} of {all} documents: their loss mask excludes every token"
+            ));
+        }
     }
 
     // A file beside the data that has a hash, or block checksums.
