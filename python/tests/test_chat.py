@@ -191,3 +191,38 @@ def main(n: int = 10_000, seed: int = 1) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(*map(int, sys.argv[1:])))
+
+
+def said_by(folder: Path, *roles: str) -> Path:
+    path = folder / "conversations.jsonl"
+    messages = [[{"role": role, "content": "ho"}] for role in roles]
+    lines = [json.dumps({"messages": [{"role": "user", "content": "hi"}, *one]}) + "\n" for one in messages]
+    path.write_text("".join(lines))
+    return path
+
+
+def test_roles_are_known_as_people_write_them(tmp_path: Path) -> None:
+    roles = ["assistant", "Assistant", "model", "bot", "GPT"]
+    path = said_by(tmp_path, *roles)
+    wr.tokenize(path, tmp_path / "out", tokenizer="bytes", chat=True, chat_template="chatml")
+    for record in wr.open(tmp_path / "out"):
+        assert bytes(record["tokens"][record["loss_mask"] == 0].tolist()).startswith(b"ho")
+        assert b"<|im_start|>assistant\n" in bytes(record["tokens"].tolist())
+    # A template that speaks of a model means that role.
+    template = tmp_path / "model.jinja"
+    template.write_text("{% for m in messages %}{{ '<' if m.role == 'model' else '' }}{{ m.role }}: {{ m.content }}\n{% endfor %}")
+    wr.tokenize(said_by(tmp_path, "model"), tmp_path / "own", tokenizer="bytes", chat=True, chat_template=str(template))
+    assert bytes(wr.open(tmp_path / "own")[0]["tokens"].tolist()) == b"user: hi\n<model: ho\n"
+
+
+def test_conversations_of_which_nothing_is_learned_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    options: dict[str, Any] = {"tokenizer": "bytes", "chat": True, "chat_template": "chatml"}
+    path = said_by(tmp_path, "assistant", "user", "critic")
+    report = wr.tokenize(path, tmp_path / "out", **options)
+    assert report["unlearned_documents"] == 2 == wr.open(tmp_path / "out").info()["unlearned_documents"]
+    assert "nothing is learned of 2 of 3 documents" in caplog.text
+    assert any("nothing is learned of 2 of 3 documents" in note for note in wr.verify(tmp_path / "out")["notes"])
+    assert wr.tokenize(path, tmp_path / "out", **options)["unlearned_documents"] == 2
+    with pytest.raises(wr.ConfigError, match="nothing is learned of any of 2 documents") as error:
+        wr.tokenize(said_by(tmp_path, "user", "critic"), tmp_path / "none", **options)
+    assert "assistant, model, bot or gpt" in (error.value.hint or "") and not (tmp_path / "none").exists()

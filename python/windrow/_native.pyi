@@ -86,6 +86,7 @@ def open(
     split: str | None = None,
     column: str | None = None,
     columns: list[str] | None = None,
+    mask_column: str | list[str] | None = "auto",
     payload: Literal["bytes", "text", "json", "example"] | None = None,
     axis: Literal["time"] | None = None,
     index_folder: str | None = None,

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use windrow_core::format::Options;
 use windrow_core::format::columns::{self, Column, Found};
 use windrow_core::format::data_files::DataFiles;
+use windrow_core::format::{Options, masks};
 use windrow_core::source::{self, FileInfo};
 use windrow_core::store::Object;
 use windrow_core::{DType, Result, Row};
@@ -37,7 +37,8 @@ impl Samples {
         options: &Options,
     ) -> Samples {
         let asked = |name: &str| match (&options.column, &options.columns) {
-            (Some(column), _) => column == name,
+            // What says which of its tokens are learned is read with it.
+            (Some(column), _) => column == name || masks::is_read_beside(options, name),
             (None, Some(columns)) => columns.iter().any(|column| column == name),
             (None, None) => true,
         };

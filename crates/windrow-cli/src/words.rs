@@ -11,7 +11,7 @@ const PHRASES: [(&str, &str); 6] = [
 ];
 
 /// Arguments that are options of the same name. Not dtype: in some hints it is that of a batch, which has no option.
-const ARGUMENTS: [&str; 6] = ["column", "columns", "format", "payload", "split", "vocab_size"];
+const ARGUMENTS: [&str; 7] = ["column", "columns", "format", "mask_column", "payload", "split", "vocab_size"];
 
 /// The hint in words of the command line.
 pub(crate) fn of_command_line(hint: &str) -> String {

@@ -79,12 +79,12 @@ impl Dataset {
             .or_raise(py)?;
         let dtype = if schema.own_dtypes { values.element.dtype } else { schema.element.dtype };
         let tokens = value_array(py, &values, dtype, has_channels)?;
-        if schema.tracks.is_empty() {
+        if schema.stored_tracks().next().is_none() {
             return Ok(tokens);
         }
         let dict = PyDict::new(py);
         dict.set_item(schema.values_name, tokens)?;
-        for (number, track) in schema.tracks.iter().enumerate() {
+        for (number, track) in schema.stored_tracks() {
             let mut scratch = Vec::new();
             let values = py.detach(|| source.read_track(number, span, &mut scratch)).or_raise(py)?;
             dict.set_item(&track.name, value_array(py, &values, track.element.dtype, false)?)?;
@@ -365,7 +365,8 @@ impl Dataset {
     }
 
     /// A dict: format, records, values, dtype, channels, length_min, length_mean, length_max, bytes, files, extras (keys that
-    /// are beside the numbers), tracks (arrays beside the tokens), vocab_size, eos, tokenizer. What is not known is None.
+    /// are beside the numbers), tracks (arrays beside the tokens), mask_columns (what says which
+    /// tokens are learned), vocab_size, eos, tokenizer. What is not known is None.
     ///
     /// Raises:
     ///     CorruptError: an index is wrong.

@@ -13,7 +13,7 @@ use crate::error::raise;
 use crate::in_memory;
 use crate::interrupt::Attempt;
 use crate::near::none_left;
-use crate::options::{Count, Id, Names, choice};
+use crate::options::{Count, Id, MaskColumn, Names, choice};
 use crate::paths::AnyPaths;
 use crate::pickled::check;
 use crate::store_options::{StoreOptions, seconds};
@@ -36,6 +36,11 @@ use crate::waiting::wait_for;
 ///         of some files only, has to be told which; ``"all"`` joins them.
 ///     columns: only these keys of JSON records, or columns of a format that has some: ``ds[i]`` is a dict of them. Of CSV
 ///         the channels of its series, in this order.
+///     mask_column: what of the columns beside token IDs says which tokens are learned: a name, a list of names, which are
+///         joined by *and*, or ``None`` for no mask. ``"auto"`` finds ``loss_mask``, ``loss``, ``assistant_masks``,
+///         ``completion_mask`` and ``labels``. A mask is 0 and 1 (learned); labels are -100 (not learned) or the token beside
+///         them, not shifted. Of ``attention_mask`` a 0 is an error when the record is read, unless it is named here. Views
+///         have ``loss_masks`` of it; ``info()["mask_columns"]`` says what was found.
 ///     payload: what a record of bytes holds (TFRecord, ArrayRecord, Bagz): ``"bytes"``, ``"text"``, ``"json"`` or
 ///         ``"example"``; if not given ``"example"`` where the first record is a tf.train.Example, else ``"bytes"``.
 ///     column: the key that holds the series, of JSON, JSON Lines, YAML and pickles whose records are objects, or a column of
@@ -69,7 +74,8 @@ use crate::waiting::wait_for;
 ///     NotFoundError, UnrecognisedError: nothing there, or nothing known.
 ///     CorruptError, StaleError: a claim in the files does not hold.
 ///     MismatchError: several paths whose records cannot be one data set; it names two of them.
-///     ConfigError: options that do not fit; an empty list, or a path that is in it twice.
+///     ConfigError: options that do not fit; an empty list, or a path that is in it twice. When records are read: labels that
+///         are not the tokens beside them, and padding.
 ///
 /// >>> import windrow as wr, numpy as np, tempfile, pathlib
 /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "prices.npy"
@@ -90,7 +96,7 @@ use crate::waiting::wait_for;
 /// >>> len(wr.open(path.with_name("x-{0..9}.npy"))), len(wr.open([path.with_name("x-3.npy"), path.with_name("x-1?.npy")]))
 /// (20, 6)
 #[pyfunction]
-#[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, payload=None, axis=None, index_folder=None, tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None, cache=None, store_options=None, timeout=None, read_ahead=None, fill_missing=false, io="mmap", verify=None, **unknown), text_signature = "(path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, payload=None, axis=None, index_folder=None, tokenizer=None, allow_outside=False, trust=False, cache_limit=None, memory_limit=None, cache=None, store_options=None, timeout=None, read_ahead=None, fill_missing=False, io='mmap', verify=None)")]
+#[pyo3(signature = (path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, mask_column=MaskColumn::Auto, payload=None, axis=None, index_folder=None, tokenizer=None, allow_outside=false, trust=false, cache_limit=None, memory_limit=None, cache=None, store_options=None, timeout=None, read_ahead=None, fill_missing=false, io="mmap", verify=None, **unknown), text_signature = "(path, *, format=None, dtype=None, vocab_size=None, eos=None, split=None, column=None, columns=None, mask_column='auto', payload=None, axis=None, index_folder=None, tokenizer=None, allow_outside=False, trust=False, cache_limit=None, memory_limit=None, cache=None, store_options=None, timeout=None, read_ahead=None, fill_missing=False, io='mmap', verify=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn open(
     py: Python<'_>,
@@ -102,6 +108,7 @@ pub(crate) fn open(
     split: Option<String>,
     column: Option<String>,
     columns: Option<Names>,
+    mask_column: MaskColumn,
     payload: Option<&str>,
     axis: Option<&str>,
     index_folder: Option<String>,
@@ -127,6 +134,7 @@ pub(crate) fn open(
         eos: eos.map(|id| id.named(py, "eos")).transpose()?,
         column,
         columns: columns.map(|names| names.0),
+        mask_column: mask_column.names(),
         payload: payload
             .map(|payload| choice(py, "payload", payload, &["bytes", "text", "json", "example"]))
             .transpose()?,

@@ -1,6 +1,7 @@
 //! An opened data set: its records by number, and what it is.
 
 use serde_json::Value;
+use windrow_core::collate::mask_columns;
 use windrow_core::format::Options;
 use windrow_core::manifest::Manifest;
 use windrow_core::source::{Extras, FileInfo, Kind, LeftOut, SharedSource};
@@ -64,6 +65,11 @@ pub struct Info {
     pub columns: Vec<(String, String)>,
     /// Names of the arrays that run beside the values.
     pub tracks: Vec<String>,
+    /// The columns, or the array that the format stores, that say which tokens are learned: [`Options::mask_column`].
+    pub mask_columns: Vec<String>,
+    /// Documents of which nothing is learned, where windrow made them with a loss mask and there are some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unlearned_documents: Option<u64>,
     /// Ids are below this, where it is known.
     pub vocab_size: Option<u64>,
     /// The ID that ends a document: what it was opened with, else what the manifest says.
@@ -300,7 +306,11 @@ impl Dataset {
                 true => Vec::new(),
                 false => schema.columns.iter().map(|c| (c.name.clone(), c.holds.clone())).collect(),
             },
-            tracks: schema.tracks.iter().map(|t| t.name.clone()).collect(),
+            tracks: schema.stored_tracks().map(|(_, track)| track.name.clone()).collect(),
+            mask_columns: mask_columns(&schema.tracks),
+            unlearned_documents: self.manifest.as_ref().and_then(|manifest| {
+                manifest.statistics.get(windrow_prepare::UNLEARNED).and_then(Value::as_u64)
+            }),
             vocab_size: schema.vocab_size,
             eos: self.options.eos.or(self.manifest.as_ref().and_then(|s| s.eos)),
             tokenizer: self.manifest.as_ref().and_then(|s| s.tokenizer.as_ref()).map(|t| t.name.clone()),

@@ -1,10 +1,11 @@
 //! Texts or token IDs with a loss mask in another field, as `prepare` asks for them.
 
 use serde_json::{Map, Value};
+use windrow_core::format::masks::NOT_LEARNED;
 use windrow_core::manifest::TokenizerLock;
 use windrow_core::{Error, Result};
 use windrow_prepare::{
-    Encode, Encoded, Fields, LinePlace, Takes, TokenizeOptions, line_text, record_of, taken,
+    Encode, Encoded, Fields, Ids, LinePlace, Takes, TokenizeOptions, line_text, record_of, taken,
 };
 
 use crate::encode::TextEncoder;
@@ -20,7 +21,7 @@ pub struct MaskedEncoder {
 
 impl MaskedEncoder {
     /// Encodes what is in `text_field` by `text`. `mask_field` has a value for each token: 1 or true where it is learned, else 0 or
-    /// false.
+    /// false; or labels, -100 where it is not learned, else the token.
     ///
     /// # Errors
     /// `Config` where both are the same field.
@@ -82,7 +83,8 @@ impl MaskedEncoder {
         Ok(())
     }
 
-    fn learned(&self, found: Value) -> Result<Vec<bool>> {
+    // What is learned of these IDs: a mask says it by 0 and 1, labels by -100 and the ID itself.
+    fn learned(&self, found: Value, ids: &Ids) -> Result<Vec<bool>> {
         let field = &self.mask_field;
         let corrupt = |what: String| Error::corrupt(what).field(field.clone());
         let Value::Array(values) = found else {
@@ -91,12 +93,30 @@ impl MaskedEncoder {
                 "field {field:?} holds {what}; expected a list of 0 and 1, one for each token"
             )));
         };
-        let learned = |(at, value): (usize, Value)| match (value.as_bool(), value.as_u64()) {
+        let (text, count) = (&self.text_field, ids.len());
+        if values.len() != count {
+            return Err(corrupt(format!(
+                "{text:?} is {count} tokens, and {field:?} has {} values; expected one for each token",
+                values.len()
+            )));
+        }
+        let is_of_mask = |value: &Value| value.is_boolean() || matches!(value.as_u64(), Some(0..=1));
+        let are_ids = || values.iter().zip(ids.iter()).all(|(value, id)| value.as_i64() == Some(id));
+        let are_labels = values.iter().any(|value| value.as_i64() == Some(NOT_LEARNED))
+            || (!values.iter().all(is_of_mask) && are_ids());
+        let learned = |(at, (value, id)): (usize, (&Value, i64))| match (value.as_bool(), value.as_i64()) {
+            (None, Some(NOT_LEARNED)) => Ok(false),
+            (None, Some(label)) if are_labels && label == id => Ok(true),
+            (None, Some(label)) if are_labels => Err(corrupt(format!(
+                "value {at} of {field:?} is {label}, where the token is {id}; expected -100 or the token itself, not shifted"
+            ))),
             (Some(learned), _) => Ok(learned),
             (None, Some(learned @ 0..=1)) => Ok(learned == 1),
-            _ => Err(corrupt(format!("value {at} of {field:?} is {value}; expected 0, 1, true or false"))),
+            _ => Err(corrupt(format!(
+                "value {at} of {field:?} is {value}; expected 0, 1, true or false, or labels with -100"
+            ))),
         };
-        values.into_iter().enumerate().map(learned).collect()
+        values.iter().zip(ids.iter()).enumerate().map(learned).collect()
     }
 }
 
@@ -119,23 +139,13 @@ impl Encode for MaskedEncoder {
         let mask = self.take(&mut record, &self.mask_field, "mask")?;
         let is_text = found.is_string();
         self.ids(found, out)?;
-        let learned = self.learned(mask)?;
-        if learned.len() != out.ids.len() {
-            let (text, mask) = (&self.text_field, &self.mask_field);
-            let error = Error::corrupt(format!(
-                "{text:?} is {} tokens, and {mask:?} has {} values; expected one for each token",
-                out.ids.len(),
-                learned.len()
-            ));
-            let hint = match is_text {
-                true => {
-                    "the mask is one of this tokenizer's tokens, not of characters: give token IDs instead of the text, or in Python a \
-                         tokenizer that gives (ids, mask)"
-                }
-                false => "a token ID and its value in the mask are at the same place",
-            };
-            return Err(error.field(mask.clone()).hint(hint));
-        }
+        let learned = self.learned(mask, &out.ids).map_err(|e| match is_text {
+            true => e.hint(
+                "the mask is one of this tokenizer's tokens, not of characters: give token IDs instead of the text, or in Python a \
+                 tokenizer that gives (ids, mask)",
+            ),
+            false => e.hint("a token ID and its value in the mask are at the same place"),
+        })?;
         for track in &mut out.tracks {
             track.extend(learned.iter().map(|is_learned| loss_mask::stored(*is_learned)));
         }

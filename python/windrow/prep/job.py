@@ -47,7 +47,7 @@ def plan(
             environment are taken.
         options: of ``"index"`` ``index_folder``. Of ``"convert"`` those of ``wr.convert`` that decide what is written: ``to``, ``dtype`` and
             the format's own; and ``opening``, a dict of the options of ``wr.open``: ``format``, ``dtype``, ``vocab_size``, ``eos``,
-            ``column``, ``columns``, ``payload``, ``axis``, ``split``, ``index_folder``. Records are numbers, without arrays beside them. Of
+            ``column``, ``columns``, ``mask_column``, ``payload``, ``axis``, ``split``, ``index_folder``. Records are numbers, without arrays beside them. Of
             ``"encode"`` ``weights``, the path of the codec's weights, which every worker sees; ``device``, ``"cpu"``, ``"cuda"`` or
             ``"metal"``, which is part of the job; and those of ``wr.encode`` that decide what is written: ``quality``, ``skip_corrupt``,
             ``dtype``, ``skip_tags``, ``skip_vocals``, and for ``join`` also ``prompts``, ``prompt_from_name`` and ``to``. Of
@@ -240,6 +240,10 @@ def _of_convert(options: dict[str, Any]) -> dict[str, Any]:
     opening = dict(given.pop("opening", None) or {})
     if "split" in opening:
         opening["part"] = opening.pop("split")
+    # The same as a list: absent is "auto", an empty one is no mask.
+    mask = opening.pop("mask_column", "auto")
+    if mask != "auto":
+        opening["mask_column"] = [mask] if isinstance(mask, str) else list(mask or [])
     for of in (given, opening):
         if of.get("dtype") is not None:
             of["dtype"] = _dtype(of["dtype"])

@@ -81,6 +81,9 @@ pub(crate) struct Opening {
     /// Of records with named columns, JSON among them: only these, as rows
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     columns: Option<Vec<String>>,
+    /// Columns beside the token IDs that say which are learned: 0 and 1, or labels; `auto` finds the usual ones, `none`: no mask
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
+    mask_column: Option<Vec<String>>,
     /// Of records of bytes, as in TFRecord, ArrayRecord and Bagz: what they hold
     #[arg(long, value_name = "KIND", value_parser = word::<Payload>(&["bytes", "text", "json", "example"]))]
     payload: Option<Payload>,
@@ -120,6 +123,7 @@ impl Opening {
             eos: self.document_eos,
             column: self.column.clone(),
             columns: self.columns.clone(),
+            mask_column: self.mask_column.as_deref().and_then(mask_column),
             payload: self.payload,
             axis: self.axis,
             index_folder: self.index_folder.clone(),
@@ -130,6 +134,15 @@ impl Opening {
             part: self.split.clone(),
             ..self.stores.options()
         }
+    }
+}
+
+// `auto` and `none` are words, other names are columns.
+fn mask_column(typed: &[String]) -> Option<Vec<String>> {
+    match typed {
+        [word] if word.eq_ignore_ascii_case("auto") => None,
+        [word] if word.eq_ignore_ascii_case("none") => Some(Vec::new()),
+        names => Some(names.to_vec()),
     }
 }
 

@@ -136,6 +136,12 @@ pub(crate) fn show(
     if !info.tracks.is_empty() {
         pairs.push(("tracks", text::escaped(&info.tracks.join(", "))));
     }
+    if !info.mask_columns.is_empty() {
+        pairs.push(("learned by", text::escaped(&info.mask_columns.join(", "))));
+    }
+    if let Some(unlearned) = info.unlearned_documents {
+        pairs.push(("not learned", text::counted(unlearned, "document")));
+    }
     if !info.extras.is_empty() {
         pairs.push(("extras", text::escaped(&info.extras.join(", "))));
     }

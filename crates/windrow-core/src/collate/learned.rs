@@ -11,6 +11,15 @@ pub const LOSS_MASK_TRACK: &str = "loss_mask";
 /// An array of this name chooses values for the loss: 1 = learned.
 pub const LOSS_TRACK: &str = "loss";
 
+/// The columns, or the array that a format stores, that say which values of these records are learned.
+pub fn mask_columns(tracks: &[Track]) -> Vec<String> {
+    let track = Learned::of(tracks).map(|learned| &tracks[learned.track]);
+    track.map_or(Vec::new(), |track| match track.made_of.is_empty() {
+        true => vec![track.name.clone()],
+        false => track.made_of.clone(),
+    })
+}
+
 /// Which array that is, and what its numbers mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Learned {

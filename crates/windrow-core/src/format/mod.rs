@@ -11,6 +11,7 @@ pub mod foreign;
 mod info;
 pub mod lake;
 pub mod lines;
+pub mod masks;
 pub mod numbers;
 mod options;
 mod probe;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 use checksum_rules::FormatRules;
 pub use info::{FormatInfo, Holds, Takes, WriteOption};
+pub use masks::MASK_COLUMNS;
 pub use options::{Axis, Options, Payload, PeriodOfEach, Split, Verify};
 pub use probe::Probe;
 use write::{LineIndex, OwnOptions, Parts, WriteFormat};
@@ -181,10 +183,11 @@ pub fn open(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<S
     if probe.is_folder {
         splits::refuse_in(probe, format.joins(probe).iter().map(String::as_str))?;
     }
-    open_as(format, probe, options).map_err(|e| match e.kind() {
+    let source = open_as(format, probe, options).map_err(|e| match e.kind() {
         Kind::NotFound => probe.only_hidden().unwrap_or(e),
         _ => e,
-    })
+    })?;
+    masks::learned(source, options).map_err(|e| e.or_at(probe.display()))
 }
 
 /// The format of `table` that is an index of lines.

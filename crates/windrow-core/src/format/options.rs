@@ -80,6 +80,10 @@ pub struct Options {
     /// Only these columns of records that are rows: a record is a row of them. Of CSV the channels, in this order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<String>>,
+    /// Which of the columns beside token IDs say what is learned: masks of 0 and 1, or labels, joined by *and*. `None` finds those of
+    /// [`MASK_COLUMNS`](crate::format::MASK_COLUMNS); an empty list is no mask.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mask_column: Option<Vec<String>>,
     /// What a record of bytes holds, where the format does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Payload>,

@@ -151,7 +151,10 @@ impl Identity {
         let differing: Vec<_> = parts.iter().filter(|(_, ours, theirs)| ours != theirs).collect();
         let hint = match differing[..] {
             [("source", ..)] => {
-                "open the same data as the run that saved the state, with the same exclude, split and period"
+                "open the same data as the run that saved the state, with the same mask_column, exclude, split and period"
+            }
+            [("source", ours, theirs), ..] if ours.contains("mask=") != theirs.contains("mask=") => {
+                "open the data with the mask_column of the run that saved the state; mask_column=None is no mask"
             }
             _ => "open the same data with the same view, order and dtype as the run that saved the state",
         };
@@ -191,7 +194,7 @@ impl Identity {
 // The options behind a part, to name before a hash.
 fn options(name: &str) -> &'static str {
     match name {
-        "source" => "the data differs, or its exclude, split or period: ",
+        "source" => "the data differs, or its mask_column, exclude, split or period: ",
         "view" => "the view differs: ",
         "order" => "the order differs (shuffle; the parts and weights of a mixture): ",
         "layout" => "the contents of a batch differ (labels, masks, dtype): ",

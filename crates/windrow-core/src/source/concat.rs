@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Column, Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source, Stored};
+use super::{Column, Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source, Stored, Track};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
@@ -95,7 +95,10 @@ fn join(schema: &mut Schema, first: &dyn Source, part: &dyn Source) -> Result<()
         return differ("columns are", say(&schema.columns), say(&other.columns));
     }
     if schema.tracks != other.tracks {
-        return differ("tracks are", format!("{:?}", schema.tracks), format!("{:?}", other.tracks));
+        return differ("arrays beside the values are", told(&schema.tracks), told(&other.tracks));
+    }
+    if schema.beside != other.beside {
+        schema.beside = None;
     }
     if schema.kind == Kind::Numbers && schema.element != other.element {
         schema.element = Element::little(DType::F32);
@@ -105,6 +108,18 @@ fn join(schema: &mut Schema, first: &dyn Source, part: &dyn Source) -> Result<()
         _ => None,
     };
     Ok(())
+}
+
+// Tracks, and the columns that they are made of.
+fn told(tracks: &[Track]) -> String {
+    let one = |track: &Track| match track.made_of.is_empty() {
+        true => format!("{} ({})", track.name, track.element.dtype),
+        false => format!("a mask of {}", track.made_of.join(" and ")),
+    };
+    match tracks {
+        [] => "none".to_string(),
+        tracks => tracks.iter().map(one).collect::<Vec<_>>().join(", "),
+    }
 }
 
 fn first_file(source: &dyn Source) -> String {
@@ -201,6 +216,11 @@ impl Source for Concat {
     fn extras(&self, record: u64) -> Result<Extras> {
         let (part, local) = self.find(record)?;
         part.extras(local).map_err(|e| e.renumbered(local, record))
+    }
+
+    fn beside(&self, record: u64, names: &[String]) -> Result<Extras> {
+        let (part, local) = self.find(record)?;
+        part.beside(local, names).map_err(|e| e.renumbered(local, record))
     }
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {

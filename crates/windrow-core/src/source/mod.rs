@@ -85,6 +85,9 @@ pub struct Schema {
     /// The columns of a row, in order; empty where records are not rows. An only column without a name is the record itself, whatever value
     /// it is.
     pub columns: Vec<Column>,
+    /// The names of what is beside the numbers of each record, where all records have the same; `None` where each may have
+    /// its own.
+    pub beside: Option<Vec<String>>,
 }
 
 /// A named column of rows.
@@ -103,6 +106,15 @@ pub struct Track {
     pub name: String,
     /// Type of its numbers.
     pub element: Element,
+    /// The columns beside the values that it is made of; empty where it is stored.
+    pub made_of: Vec<String>,
+}
+
+impl Track {
+    /// An array that is stored beside the values.
+    pub fn stored(name: impl Into<String>, element: Element) -> Track {
+        Track { name: name.into(), element, made_of: Vec::new() }
+    }
 }
 
 impl Schema {
@@ -117,12 +129,18 @@ impl Schema {
             tracks: Vec::new(),
             vocab_size: None,
             columns: Vec::new(),
+            beside: Some(Vec::new()),
         }
     }
 
     /// Records that are rows of these columns.
     pub fn rows(columns: Vec<Column>) -> Self {
         Schema { kind: Kind::Rows, columns, ..Schema::numbers(Element::little(DType::U8)) }
+    }
+
+    /// The tracks that are stored beside the values, with their numbers.
+    pub fn stored_tracks(&self) -> impl Iterator<Item = (usize, &Track)> {
+        self.tracks.iter().enumerate().filter(|(_, track)| track.made_of.is_empty())
     }
 
     /// Whether a row is one value without a name: the record itself.
@@ -261,6 +279,16 @@ pub trait Source: Lengths {
     fn extras(&self, record: u64) -> Result<Extras> {
         let _ = record;
         Ok(Extras::new())
+    }
+
+    /// Some of the [extras](Source::extras) of a record, by name; those that it lacks are left out.
+    ///
+    /// # Errors
+    /// As [`Source::read`].
+    fn beside(&self, record: u64, names: &[String]) -> Result<Extras> {
+        let mut extras = self.extras(record)?;
+        extras.retain(|name, _| names.iter().any(|asked| asked == name));
+        Ok(extras)
     }
 
     /// The text beside the values of a record, its `text` among the extras: a prompt. Empty where there is none.

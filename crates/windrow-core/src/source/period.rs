@@ -121,6 +121,10 @@ impl Source for Period {
         self.inner.extras(record)
     }
 
+    fn beside(&self, record: u64, names: &[String]) -> Result<Extras> {
+        self.inner.beside(record, names)
+    }
+
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         self.inner.prefetch(&mut spans.filter_map(|(span, step)| Some((self.span(span).ok()?, step))));
     }

@@ -202,6 +202,10 @@ impl Source for Scaled {
         self.inner.extras(record)
     }
 
+    fn beside(&self, record: u64, names: &[String]) -> Result<Extras> {
+        self.inner.beside(record, names)
+    }
+
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         self.inner.prefetch(spans);
     }

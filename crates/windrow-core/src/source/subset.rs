@@ -133,6 +133,10 @@ impl Source for Subset {
         self.asked(record, |number| self.inner.extras(number))
     }
 
+    fn beside(&self, record: u64, names: &[String]) -> Result<Extras> {
+        self.asked(record, |number| self.inner.beside(number, names))
+    }
+
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         self.inner.prefetch(&mut spans.filter_map(|(span, step)| Some((self.span(span).ok()?, step))));
     }

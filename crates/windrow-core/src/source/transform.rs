@@ -277,6 +277,10 @@ impl Source for Transformed {
         self.inner.extras(record)
     }
 
+    fn beside(&self, record: u64, names: &[String]) -> Result<Extras> {
+        self.inner.beside(record, names)
+    }
+
     fn locate(&self, span: Span) -> Result<Vec<Location>> {
         self.inner.locate(span)
     }

@@ -57,7 +57,7 @@ impl Toy {
 
     /// Adds a track `loss_mask`.
     pub(crate) fn with_mask(mut self, mask: &[&[u8]]) -> Toy {
-        self.schema.tracks = vec![Track { name: "loss_mask".into(), element: Element::little(DType::U8) }];
+        self.schema.tracks = vec![Track::stored("loss_mask", Element::little(DType::U8))];
         self.track = mask.iter().map(|m| m.to_vec()).collect();
         self
     }

@@ -19,6 +19,7 @@ mod writer;
 use std::ops::Range;
 use std::sync::Arc;
 
+use memchr::memmem;
 use windrow_core::format::{Options, Probe};
 use windrow_core::source::{Extras, FileInfo, Kind, Location, Schema, SharedSource, Source, check_span};
 use windrow_core::store::{Draft, Object, cache_folder, cached, expanded};
@@ -289,6 +290,7 @@ impl Converted {
         let schema = Schema {
             kind: Kind::Numbers,
             channels: channels.map(usize::try_from).transpose().map_err(|_| damaged())?,
+            beside: (header.extras_size == 0).then(Vec::new),
             ..Schema::numbers(Element::little(if is_wide { DType::F64 } else { header.dtype }))
         };
         Ok(Converted {
@@ -343,6 +345,23 @@ impl Converted {
     /// Bytes of a value; a damaged header may claim any width.
     fn value_size(&self, dtype: DType) -> u64 {
         self.width.saturating_mul(dtype.size() as u64)
+    }
+
+    /// The metadata of a record, where its text is to be read.
+    fn extras_where(&self, record: u64, is_read: impl FnOnce(&[u8]) -> bool) -> Result<Extras> {
+        let row = self.row(record)?;
+        let mut scratch = Vec::new();
+        let size = (row.extras.end - row.extras.start) as usize;
+        let text = match size {
+            0 => &[],
+            _ => self.made.read(self.extras + row.extras.start, size, &mut scratch)?,
+        };
+        if text.is_empty() || !is_read(text) {
+            return Ok(Extras::new());
+        }
+        let extras: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_slice(text).map_err(|cause| self.damaged(record).caused_by(cause))?;
+        Ok(extras.into())
     }
 
     /// How many values a record has.
@@ -404,16 +423,16 @@ impl Source for Converted {
     }
 
     fn extras(&self, record: u64) -> Result<Extras> {
-        let row = self.row(record)?;
-        if row.extras.is_empty() {
-            return Ok(Extras::new());
-        }
-        let mut scratch = Vec::new();
-        let size = (row.extras.end - row.extras.start) as usize;
-        let text = self.made.read(self.extras + row.extras.start, size, &mut scratch)?;
-        let extras: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_slice(text).map_err(|cause| self.damaged(record).caused_by(cause))?;
-        Ok(extras.into())
+        self.extras_where(record, |_| true)
+    }
+
+    fn beside(&self, record: u64, names: &[String]) -> Result<Extras> {
+        // Most records have none of the names: no text is parsed for those.
+        let mut extras = self.extras_where(record, |text| {
+            names.iter().any(|name| memmem::find(text, name.as_bytes()).is_some() || !name.is_ascii())
+        })?;
+        extras.retain(|name, _| names.iter().any(|asked| asked == name));
+        Ok(extras)
     }
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {

@@ -117,7 +117,7 @@ impl Format for Datatrove {
         let mut schema = Schema::numbers(Element::little(dtype));
         schema.vocab_size = options.vocab_size.or(known);
         if track.is_some() {
-            schema.tracks = vec![Track { name: LEARNED.to_string(), element: Element::little(DType::U8) }];
+            schema.tracks = vec![Track::stored(LEARNED, Element::little(DType::U8))];
             schema.values_name = TOKENS;
         }
         let source =

@@ -77,7 +77,7 @@ impl TokenSamples {
             };
             taken.push((array.offset, end, array.name.as_str()));
             if array.name != TOKENS {
-                schema.tracks.push(Track { name: array.name.clone(), element: Element::little(array.dtype) });
+                schema.tracks.push(Track::stored(&array.name, Element::little(array.dtype)));
                 track_offsets.push(array.offset);
             }
         }

@@ -224,6 +224,10 @@ impl<B: Blobs> columns::Samples for Records<B> {
         &self.columns
     }
 
+    fn have_own_names(&self) -> bool {
+        matches!(self.payload, Payload::Json | Payload::Example)
+    }
+
     fn row(&self, sample: u64, columns: &[usize]) -> Result<Row> {
         self.check(sample)?;
         // The metadata beside numbers: all that the record holds besides.

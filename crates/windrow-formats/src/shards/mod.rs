@@ -221,7 +221,12 @@ impl Sequences {
         };
         // Checked to be small when the description was read.
         let channels = table.channels.map(|channels| channels as usize);
-        let schema = Schema { vocab_size, channels, ..Schema::numbers(element) };
+        let mut schema = Schema { vocab_size, channels, ..Schema::numbers(element) };
+        // All sequences were written with the same.
+        if starts[starts.len() - 1] > 0 {
+            let first = others::others(description.as_ref(), &table, 0).ok();
+            schema.beside = first.map(|first| first.names().map(str::to_string).collect());
+        }
         Sequences { description, table, files, starts, schema }
     }
 

@@ -65,10 +65,10 @@ impl Conversion<'_> {
             None => Ok(()),
             Some(track) => Err(Error::config(format!(
                 "parts hold values only, and the array {:?} runs beside these",
-                track.name
+                track.made_of.first().unwrap_or(&track.name)
             ))
             .field("tracks")
-            .hint("train on the data as it is: windrow opens it, and views deliver the array")),
+            .hint("train on the data as it is: windrow opens it, and views deliver the array; mask_column=None leaves it out")),
         }
     }
 }

@@ -72,7 +72,7 @@ fn written(
 ) -> Result<(Writer, u64)> {
     let lengths = sum_of_lengths(source)?;
     let mut writer = Writer::convert(out, source.schema(), format, options, lengths, origin)?;
-    if !source.schema().tracks.is_empty() {
+    if source.schema().stored_tracks().next().is_some() {
         log::warn!("only the values are written: the arrays that run beside them are left out");
     }
     let width = source.schema().element.size() as u64 * source.schema().channels.unwrap_or(1) as u64;

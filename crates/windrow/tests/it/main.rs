@@ -30,6 +30,8 @@ mod in_parts;
 #[cfg(feature = "remote")]
 mod many;
 #[cfg(test)]
+mod masks;
+#[cfg(test)]
 mod names;
 #[cfg(test)]
 #[cfg(feature = "parquet")]

@@ -71,6 +71,11 @@ pub trait Samples: Send + Sync + 'static {
     /// What each of them has, in order.
     fn columns(&self) -> &[Column];
 
+    /// Whether each sample may have values of other names than [`Samples::columns`] beside its numbers.
+    fn have_own_names(&self) -> bool {
+        false
+    }
+
     /// Some values of a sample, by their names.
     ///
     /// # Errors

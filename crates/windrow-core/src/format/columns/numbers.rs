@@ -47,7 +47,7 @@ impl<S: Samples> Numbers<S> {
             }
         };
         // Of what is left out nothing is known.
-        let others = (0..samples.columns().len())
+        let others: Vec<usize> = (0..samples.columns().len())
             .filter(|other| *other != column && samples.columns()[*other].kind != Kind::LeftOut)
             .collect();
         let (declared, shape) = match kind {
@@ -84,6 +84,8 @@ impl<S: Samples> Numbers<S> {
                     .hint("records are [T] or [T, C]; columns= gives rows with arrays of any shape"));
             }
         };
+        let names = others.iter().map(|other| samples.columns()[*other].name.clone());
+        schema.beside = (!samples.have_own_names()).then(|| names.collect());
         Ok(Numbers { samples, column, dtype, others, schema, uniform })
     }
 
@@ -195,6 +197,18 @@ impl<S: Samples> Source for Numbers<S> {
 
     fn extras(&self, record: u64) -> Result<Extras> {
         self.samples.row(record, &self.others)
+    }
+
+    fn beside(&self, record: u64, names: &[String]) -> Result<Extras> {
+        let columns = self.samples.columns();
+        let is_asked = |other: &&usize| names.contains(&columns[**other].name);
+        let asked: Vec<usize> = match &self.schema.beside {
+            Some(_) => self.others.iter().filter(is_asked).copied().collect(),
+            None => self.others.clone(),
+        };
+        let mut row = self.samples.row(record, &asked)?;
+        row.retain(|name, _| names.iter().any(|asked| asked == name));
+        Ok(row)
     }
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {

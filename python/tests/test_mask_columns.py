@@ -1,0 +1,219 @@
+"""Data that was tokenised beforehand: what columns beside the tokens say of what is learned reaches every view, in every format."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import windrow as wr
+from foreign_cases import with_loaders
+
+IDS = [[5, 6, 7, 8, 9], [10, 11, 12], [20, 21, 22, 23]]
+LEARNED = [[0, 0, 1, 1, 1], [0, 1, 1], [0, 0, 0, 1]]
+LABELS = [[i if one else -100 for i, one in zip(ids, mask, strict=True)] for ids, mask in zip(IDS, LEARNED, strict=True)]
+FORMATS = ["jsonl", "parquet", "arrow", "arrow-stream", "mds", "litdata", "webdataset", "tfrecord", "array_record", "bagz", "shards"]
+
+
+# Rows of JSON Lines as pyarrow writes them.
+MADE = """
+import json, sys
+import pyarrow as pa, pyarrow.parquet as pq
+table = pa.Table.from_pylist([json.loads(line) for line in open(sys.argv[1])])
+if sys.argv[3] == "parquet":
+    pq.write_table(table, sys.argv[2])
+else:
+    new = pa.ipc.new_stream if sys.argv[3] == "arrow-stream" else pa.ipc.new_file
+    with new(sys.argv[2], table.schema) as out:
+        out.write_table(table)
+print("{}")
+"""
+
+
+def rows(**columns: list[Any]) -> list[dict[str, Any]]:
+    return [{"input_ids": ids, **{name: column[i] for name, column in columns.items()}} for i, ids in enumerate(IDS)]
+
+
+def written(folder: Path, to: str, given: list[dict[str, Any]]) -> tuple[Path, str]:
+    """The rows in a format, and what their tokens are called there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in given))
+    if to in ("parquet", "arrow", "arrow-stream"):
+        out = folder / ("rows.parquet" if to == "parquet" else "rows.arrow")
+        with_loaders(MADE, path, out, to)
+        return out, "input_ids"
+    if to == "shards":
+        wr.convert(wr.open(path, column="input_ids", mask_column=None), folder / "out", to=to, overwrite=True)
+        return folder / "out", ""
+    if to == "webdataset":
+        dotted = [{f"{name}.npy": np.array(value) for name, value in row.items()} for row in given]
+        wr.write(folder / "out", dotted, to=to, overwrite=True)
+        return folder / "out", "input_ids.npy"
+    if to != "jsonl":
+        name = {"tfrecord": "out.tfrecord", "array_record": "out.array_record", "bagz": "out.bagz"}.get(to, "out")
+        arrays = [{name: np.array(value) for name, value in row.items()} for row in given]
+        wr.write(folder / name, arrays, to=to, overwrite=True)
+        return folder / name, "input_ids"
+    return path, "input_ids"
+
+
+def opened(folder: Path, to: str, given: list[dict[str, Any]], **options: Any) -> wr.Dataset:
+    path, column = written(folder, to, given)
+    return wr.open(path, **({"column": column} if column else {}), **options)
+
+
+def learned(ds: wr.Dataset, length: int = 5) -> list[list[int]]:
+    """Of each record the tokens that are learned."""
+    view = ds.records(length, labels="same")
+    return [[int(label) for label in view[i]["labels"] if label != -100] for i in range(len(view))]
+
+
+WANTED = [[8, 9], [], [23]]
+BOTH = {"labels": LABELS, "completion_mask": [[0, 0, 0, 1, 1], [1, 0, 0], [1, 1, 1, 1]]}
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_masks_and_labels_beside_the_tokens_are_joined(tmp_path: Path, to: str) -> None:
+    ds = opened(tmp_path / "both", to, rows(**BOTH))
+    assert sorted(name.split(".")[0] for name in ds.info()["mask_columns"]) == ["completion_mask", "labels"]
+    assert learned(ds) == WANTED
+    assert ds[0].tolist() == IDS[0] and {name.split(".")[0] for name in ds.extras(0)} >= set(BOTH)
+    packed = ds.pack(4)
+    assert [packed[i]["loss_masks"].tolist() for i in range(2)] == [[0, 0, 1, 1], [0, 0, 0, 0]]
+    # Without a mask, and with one of the two.
+    path, column = written(tmp_path / "both", to, rows(**BOTH))
+    chosen: dict[str, Any] = {"column": column} if column else {}
+    plain = wr.open(path, mask_column=None, **chosen)
+    assert plain.info()["mask_columns"] == [] and learned(plain) == IDS
+    name = next(name for name in ds.info()["mask_columns"] if name.startswith("completion_mask"))
+    assert learned(wr.open(path, mask_column=name, **chosen)) == [[8, 9], [10], IDS[2]]
+    with pytest.raises(wr.ConfigError, match="no column beside the tokens is called 'wrong'|called \"wrong\""):
+        wr.open(path, mask_column=["wrong"], **chosen)
+
+
+@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize(
+    ("columns", "record", "says"),
+    [
+        ({"labels": [*LABELS[:1], [-100, 99, 12], LABELS[2]]}, 1, "holds 99 at value 1, where the token is 11"),
+        ({"labels": [*LABELS[:2], [-100, 20, 21, 22]]}, 2, "holds 20 at value 1, where the token is 21"),
+        ({"labels": [[1], [0], [1]]}, 0, "holds 1 values beside 5 tokens"),
+        ({"loss_mask": [*LEARNED[:2], [0, 1, 7, 1]]}, 2, "holds 0 at value 0, where the token is 20"),
+        ({"attention_mask": [[1] * 5, [1, 1, 0], [1] * 4]}, 1, "holds 0 at value 2: padding"),
+    ],
+)
+def test_what_is_no_mask_of_the_tokens_is_an_error_of_its_record(
+    tmp_path: Path, to: str, columns: dict[str, Any], record: int, says: str
+) -> None:
+    ds = opened(tmp_path / "wrong", to, rows(**columns))
+    name = next(iter(columns))
+    with pytest.raises(wr.ConfigError, match=says) as error:
+        learned(ds)
+    assert error.value.record == record and f'"{name}' in str(error.value) and "mask_column" in (error.value.hint or "")
+    path, column = written(tmp_path / "wrong", to, rows(**columns))
+    chosen: dict[str, Any] = {"column": column} if column else {}
+    assert learned(wr.open(path, mask_column=None, **chosen)) == IDS
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_padding_may_be_named(tmp_path: Path, to: str) -> None:
+    given = rows(attention_mask=[[1] * 5, [1, 1, 0], [1] * 4])
+    path, column = written(tmp_path / "padded", to, given)
+    chosen: dict[str, Any] = {"column": column} if column else {}
+    name = "attention_mask.npy" if to == "webdataset" else "attention_mask"
+    ds = wr.open(path, mask_column=name, **chosen)
+    assert ds.info()["mask_columns"] == [name] and learned(ds) == [IDS[0], [10, 11], IDS[2]]
+
+
+@pytest.mark.parametrize("name", ["loss_mask", "loss", "assistant_masks", "completion_mask"])
+@pytest.mark.parametrize("of", [int, bool, float])
+def test_the_usual_names_of_masks_and_kinds_of_their_numbers(tmp_path: Path, name: str, of: type) -> None:
+    mask = [[of(one) for one in one_mask] for one_mask in LEARNED]
+    for to in ("jsonl", "parquet"):
+        ds = opened(tmp_path / to, to, rows(**{name: mask}))
+        assert ds.info()["mask_columns"] == [name]
+        assert learned(ds) == [[7, 8, 9], [11, 12], [23]]
+
+
+def test_numbers_of_the_whole_record_are_no_masks_but_labels_are_not_overlooked(tmp_path: Path) -> None:
+    ds = opened(tmp_path / "loss", "parquet", rows(loss=[0.5, 1.5, 2.5]))
+    assert ds.info()["mask_columns"] == [] and learned(ds) == IDS
+    with pytest.raises(wr.ConfigError, match='"labels" holds 1, expected a whole number for each token') as error:
+        learned(opened(tmp_path / "classes", "jsonl", rows(labels=[1, 0, 1])))
+    assert "rows()" in (error.value.hint or "")
+
+
+def test_a_mask_that_the_first_record_lacks_is_not_overlooked(tmp_path: Path) -> None:
+    given = rows(labels=LABELS)
+    del given[0]["labels"]
+    for to in ("jsonl", "tfrecord"):
+        with pytest.raises(wr.ConfigError, match='"labels" is beside this record, but not beside the first') as error:
+            learned(opened(tmp_path / to, to, given))
+        assert error.value.record == 1
+    given = rows(labels=LABELS)
+    del given[2]["labels"]
+    with pytest.raises(wr.ConfigError, match='"labels" holds null') as error:
+        learned(opened(tmp_path / "last", "jsonl", given))
+    assert error.value.record == 2
+
+
+def test_data_without_such_columns_is_as_it_was(tmp_path: Path) -> None:
+    for to in FORMATS:
+        ds = opened(tmp_path / to, to, rows(weight=[1.0, 2.0, 3.0], attention_mask=[[1] * len(ids) for ids in IDS]))
+        assert ds.info()["mask_columns"] == [] and learned(ds) == IDS, to
+        assert set(ds.pack(4)[0]) == {"input_ids", "labels"}, to
+
+
+def test_masks_that_a_format_stores_may_be_left_out(tmp_path: Path) -> None:
+    path, _ = written(tmp_path, "jsonl", rows(loss_mask=LEARNED))
+    wr.tokenize(path, tmp_path / "out", tokenizer="bytes", text_field="input_ids", mask_field="loss_mask")
+    ds = wr.open(tmp_path / "out")
+    assert ds.info()["mask_columns"] == ["loss_mask"] and learned(ds) == [[7, 8, 9], [11, 12], [23]]
+    plain = wr.open(tmp_path / "out", mask_column=None)
+    assert plain.info()["mask_columns"] == [] and plain[0].tolist() == IDS[0] and learned(plain) == IDS
+    with pytest.raises(wr.ConfigError, match="wrong"):
+        wr.open(tmp_path / "out", mask_column="wrong")
+
+
+def test_a_state_without_the_mask_is_refused_with_the_difference(tmp_path: Path) -> None:
+    path, column = written(tmp_path, "parquet", rows(labels=LABELS))
+
+    def loader(**options: Any) -> wr.Loader:
+        return wr.Loader(wr.open(path, column=column, **options).records(4), batch_size=1)
+
+    before = loader(mask_column=None)
+    next(before)
+    with pytest.raises(wr.MismatchError, match="mask=labels") as error:
+        loader().load_state_dict(before.state_dict())
+    assert "mask_column" in (error.value.hint or "") + str(error.value)
+    again = loader(mask_column=None)
+    again.load_state_dict(before.state_dict())
+    assert again.samples == 1
+
+
+def test_the_command_has_the_option(tmp_path: Path) -> None:
+    path, column = written(tmp_path, "parquet", rows(**BOTH))
+
+    def asked(*options: str) -> Any:
+        command = [sys.executable, "-m", "windrow", "inspect", str(path), "--column", column, "--json", *options]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        return json.loads(ran.stdout)["info"]["mask_columns"] if ran.returncode == 0 else ran.stderr
+
+    assert sorted(asked()) == sorted(BOTH) == sorted(asked("--mask-column", "auto"))
+    assert asked("--mask-column", "none") == [] and asked("--mask-column", "labels") == ["labels"]
+    assert asked("--mask-column", "labels,completion_mask") == ["labels", "completion_mask"]
+    assert "no column beside the tokens" in asked("--mask-column", "wrong")
+
+
+def test_labels_in_a_field_of_a_mask(tmp_path: Path) -> None:
+    path, _ = written(tmp_path, "jsonl", rows(labels=LABELS))
+    options: dict[str, Any] = {"tokenizer": "bytes", "text_field": "input_ids", "mask_field": "labels"}
+    wr.tokenize(path, tmp_path / "out", **options)
+    assert learned(wr.open(tmp_path / "out")) == [[7, 8, 9], [11, 12], [23]]
+    path.write_text(json.dumps({"input_ids": [5, 6], "labels": [-100, 5]}) + "\n")
+    with pytest.raises(wr.CorruptError, match="value 1 of .labels. is 5, where the token is 6"):
+        wr.tokenize(path, tmp_path / "shifted", **options)
