@@ -7,6 +7,9 @@ use windrow_core::{Error, Result};
 use super::times::Wrong;
 use crate::converted::Parts;
 
+/// What mends text in another encoding.
+pub(super) const NOT_UTF8: &str =
+    "convert it, from Latin-1 for example: iconv -f ISO-8859-1 -t UTF-8 OLD > NEW";
 /// Bytes of one cell: a quote that nobody closed makes one of all that follows.
 const MOST: usize = 16 << 20;
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::table::NOT_UTF8;
+use super::cells::NOT_UTF8;
 use super::times::{Steps, Time, Wrong, looks_like_time};
 use crate::converted::Literal;
 

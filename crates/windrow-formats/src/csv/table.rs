@@ -5,7 +5,7 @@ use windrow_core::store::{Draft, Object};
 use windrow_core::{Error, Result};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::cells::Cells;
+use super::cells::{Cells, NOT_UTF8};
 use super::long::Long;
 use crate::converted::{Ended, Literal, Parts, Writer};
 
@@ -14,8 +14,6 @@ const MOST_COLUMNS: usize = 1 << 20;
 /// Characters of a cell or of names that an error shows.
 const SHOWN: usize = 200;
 
-pub(super) const NOT_UTF8: &str =
-    "convert it, from Latin-1 for example: iconv -f ISO-8859-1 -t UTF-8 OLD > NEW";
 const RAGGED: &str =
     "every line has a cell for each name in the first one; a cell with a comma in it needs quotes";
 
