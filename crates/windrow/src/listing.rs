@@ -1,12 +1,13 @@
 //! The manifest of data that has none: what lies in a folder, listed once, so that whoever opens it need not list it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windrow_core::format::{self, Options, Probe, lake};
 use windrow_core::manifest::{LISTING, ListedFile, Listing, MANIFEST_FILE, Manifest};
 use windrow_core::output::write_whole;
-use windrow_core::store::{Entry, Local, Store, Walked, key};
+use windrow_core::store::{Entry, Local, Object, Store, Walked, key};
 use windrow_core::{Error, Kind, Result};
 
 use crate::formats::formats;
@@ -59,7 +60,10 @@ pub fn listing(path: impl AsRef<Path>, options: &Options) -> Result<Manifest> {
         return Err(Error::not_found("there are no files to list").at(store.display(&folder)));
     }
     let mut walked = Walked::of(&folder, entries.iter().cloned());
-    walked.hidden.extend(store.walk_all(&folder)?.hidden);
+    // A store on another machine lists them with the others.
+    if url.is_none() {
+        walked.hidden.extend(store.walk_all(&folder)?.hidden);
+    }
     let hidden = walked.hidden_names(&folder);
     let probe = Probe { hidden, ..Probe::of_names(formats(), store, &folder, walked.entries) };
     lake::refuse(&probe)?;
@@ -74,6 +78,31 @@ fn written_with_it(at: &str) -> Error {
         .hint("it needs no other one; a web server, which lists nothing, may show one written with -o")
 }
 
+// A folder that was listed: what is there is not asked again.
+struct Listed {
+    store: Arc<dyn Store>,
+    entries: BTreeMap<String, Entry>,
+}
+
+impl Store for Listed {
+    fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
+        self.store.open_listed(&self.entry(key)?)
+    }
+
+    fn entry(&self, key: &str) -> Result<Entry> {
+        let entry = self.entries.get(key).cloned();
+        entry.ok_or_else(|| Error::not_found("no such object").at(self.display(key)))
+    }
+
+    fn walk(&self, _: &str) -> Result<Vec<Entry>> {
+        Ok(self.entries.values().cloned().collect())
+    }
+
+    fn display(&self, key: &str) -> String {
+        self.store.display(key)
+    }
+}
+
 fn refuse_described(path: &Path, options: &Options, manifest: &Manifest) -> Result<()> {
     let (store, folder) = match remote::Stores::default().place(path, options)? {
         Some(place) => (place.store, place.key),
@@ -84,8 +113,9 @@ fn refuse_described(path: &Path, options: &Options, manifest: &Manifest) -> Resu
         let (key, tag) = (key::below(&folder, &file.name), file.tag.clone());
         Entry { key, size: file.size, is_folder: false, modified_ns: None, tag }
     };
-    let entries = files.map(entry).collect();
-    match Probe::of_names(formats(), store, &folder, entries).described_by()? {
+    let entries: Vec<Entry> = files.map(entry).collect();
+    let listed = Arc::new(Listed { store, entries: entries.iter().map(|e| (e.key.clone(), e.clone())).collect() });
+    match Probe::of_names(formats(), listed, &folder, entries).described_by()? {
         Some(_) => Err(written_with_it(&path.display().to_string())),
         None => Ok(()),
     }

@@ -89,7 +89,8 @@ fn verify_finds_a_changed_byte_and_exits_3() {
     let desk = tokens();
     let said = desk.windrow("verify tok").done();
     assert!(
-        said.contains("checked: tokenized-samples/a-tokenized-samples.bin: xxh3\ntok: 1 file checked; "),
+        said.contains("checked: tokenized-samples/a-tokenized-samples.bin: xxh3\n")
+            && said.contains("tok: 2 files checked; "),
         "{said}"
     );
     let data = desk.path("tok/tokenized-samples/a-tokenized-samples.bin");
@@ -510,7 +511,7 @@ fn tracks_of_codes_are_shown_as_a_grid_with_their_prompt_and_go_into_shards_and_
     desk.windrow("convert s back --to codes").done();
     let again = desk.windrow("peek back --json").json();
     assert_eq!(again["records"][0]["extras"], json!({ "text": "a prompt", "name": "a" }));
-    assert!(desk.windrow("verify back").done().contains("back: 1 file checked; "));
+    assert!(desk.windrow("verify back").done().contains("back: 2 files checked; "));
 }
 
 #[test]

@@ -149,8 +149,9 @@ fn all() {
         let whole = |verify| content(&set.path, verify).unwrap_or_else(|e| panic!("{}: {e}", set.name));
         let first = whole(Verify::AtOpening);
         let found = windrow::verify(&set.folder, &VerifyOptions::default(), &()).unwrap();
-        // What windrow writes has checksums of all its data.
-        assert!(found.state() == State::Checked, "{}: {found:?}", set.name);
+        // What windrow writes has checksums of all its data; of lines that lie there the index keeps them where it is asked to.
+        let state = if set.name.trim() == "index" { State::Read } else { State::Checked };
+        assert!(found.state() == state, "{}: {found:?}", set.name);
         let second = whole(if set.has_sums { Verify::Always } else { Verify::AtOpening });
         assert!(first == second, "{}", set.name);
         let whole = [first, second];

@@ -123,7 +123,8 @@ fn ctrl_c_exits_130_and_the_same_command_finishes() {
     assert!(pressed.elapsed() < Duration::from_secs(60), "it took {:?}", pressed.elapsed());
     assert!(err.contains("error: ") && err.contains("run the same command again"), "{err}");
     assert!(visible(&desk, "tok").is_empty(), "{:?}", visible(&desk, "tok").keys());
-    desk.windrow("inspect tok").failed(3);
+    let err = desk.windrow("inspect tok").failed(1);
+    assert!(err.contains("only hidden names are there"), "{err}");
 
     desk.windrow(command).done();
     let resumed = visible(&desk, "tok");

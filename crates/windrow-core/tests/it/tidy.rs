@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("row.rs", &[]),
     ("secrets.rs", &[]),
     ("watch.rs", &[]),
+    ("panics.rs", &[]),
     ("per_process.rs", &[]),
     ("stop.rs", &[]),
     ("threads.rs", &[]),

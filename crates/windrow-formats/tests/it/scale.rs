@@ -203,8 +203,9 @@ fn what_comes_after_the_fit_changes_nothing_before_it() {
         let e = fails(&[1.0, 2.0], Fit::Fraction(0.0, 0.3));
         assert_eq!((e.kind(), e.place().record), (Kind::Config, Some(1)));
         assert_eq!(fails(&[1.0], Fit::Fraction(0.7, 0.2)).kind(), Kind::Config);
-        // A record without a pair of values is in no window.
-        assert!(scaled_by(doubles(&[&[1.0], &[]]), fitted(Fit::Fraction(0.0, 0.3))).is_ok());
+        // One value can be a record of its own in a window; none is in no window.
+        assert_eq!(fails(&[1.0], Fit::Fraction(0.0, 0.3)).place().record, Some(1));
+        assert!(scaled_by(doubles(&[&[1.0; 9], &[]]), fitted(Fit::Fraction(0.0, 0.3))).is_ok());
         // Nothing is learned of a series without a number to measure.
         let nan = f64::NAN;
         let masked = Scaling { nan: Nan::Mask, ..fitted(Fit::Values(0, 2)) };

@@ -382,7 +382,7 @@ fn joined_sources_count_their_records_through() {
     for (part, says) in [
         (Toy::json(), "records are Numbers"),
         (Toy::series(&[&[1.0, 2.0]], 2, &[Decode::Plain]), "[T] in , [T, 2] here"),
-        (Toy::tokens(&[1]).with_mask(&[&[1]]), "tracks"),
+        (Toy::tokens(&[1]).with_mask(&[&[1]]), "arrays beside the values"),
     ] {
         let error = Concat::new("joined", vec![same(&[1]), Arc::new(part)]).err().unwrap();
         assert_eq!(error.kind(), Kind::Mismatch);

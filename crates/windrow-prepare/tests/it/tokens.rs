@@ -474,7 +474,8 @@ fn a_layout_that_cannot_be_opened_without_ids_is_refused() {
     let input = folder_of(&[("a.jsonl", b"")]);
     for layout in [To::Tokens, To::Shards, To::Megatron] {
         let out = tempfile::tempdir().unwrap();
-        let options = TokenizeOptions { to: layout.format(), sample_size: None, ..packed(2) };
+        let options =
+            TokenizeOptions { to: layout.format(), sample_size: None, allow_empty: true, ..packed(2) };
         let error = tokenize(FORMATS, &[input.path().into()], &out.path().join("out"), &Ord, &options, &())
             .unwrap_err();
         assert!(error.message().contains("no token ID to write"), "{error}");

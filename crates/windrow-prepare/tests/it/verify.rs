@@ -75,7 +75,7 @@ fn whole_data_sets_have_no_problems() {
         let options = TokenizeOptions {
             sample_size,
             dtype: Some(DType::U16),
-            tracks: vec![Track { name: "loss_mask".to_string(), ..Track::default() }],
+            tracks: vec![Track { name: "loss_mask".to_string(), eos: 0, pad: 1 }],
             ..samples()
         };
         let mask = Parts { masked: Vec::new() };
