@@ -566,8 +566,8 @@ impl Dataset {
     /// the dropped tail (in ``coverage()``). ``eos`` is an ID to put after every record. Tokens with a ``loss_mask`` beside them
     /// give ``loss_masks`` too: 0 where the label is excluded.
     ///
-    /// ``labels="same"`` gives the input itself as label, -100 where its own mask excludes it and for the first of a row, which
-    /// nothing in the row predicts: for models that shift labels themselves, as Hugging Face's causal ones do. ``labels=None`` gives none. Both make a block of ``length`` values, none of
+    /// ``labels="same"`` gives the input itself as label, -100 where its own mask excludes it: for models that shift labels
+    /// themselves, as Hugging Face's causal ones do. ``labels=None`` gives none. Both make a block of ``length`` values, none of
     /// them shared with the next, and ``loss_masks`` of the inputs.
     ///
     /// With ``documents`` a sample also has what keeps its documents apart, for attention within them: ``position_ids``
@@ -587,7 +587,7 @@ impl Dataset {
     /// Raises:
     ///     ConfigError: JSON records, a length of 0, an ``eos`` that the stored dtype or a known vocabulary
     ///         cannot hold, a field that is none, an empty list of them, ``labels`` with ``shifted``,
-    ///         ``labels="same"`` of an unsigned dtype, an ``ignore_index`` that the dtype
+    ///         ``labels="same"`` of an unsigned dtype where a mask excludes tokens, an ``ignore_index`` that the dtype
     ///         cannot hold, documents that are not token IDs.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
@@ -598,7 +598,7 @@ impl Dataset {
     /// (2, [4, 5, 6, 7], [5, 6, 7, 8])
     /// >>> same = wr.open(path, format="tokens", dtype="uint32").pack(4, labels="same")
     /// >>> same[1]["input_ids"].tolist(), same[1]["labels"].tolist()
-    /// ([4, 5, 6, 7], [-100, 5, 6, 7])
+    /// ([4, 5, 6, 7], [4, 5, 6, 7])
     /// >>> block = wr.open(path, format="tokens", dtype="uint32").pack(6, eos=3, documents=True)[0]
     /// >>> block["labels"].tolist(), block["position_ids"].tolist(), block["cu_seqlens"].tolist()
     /// ([1, 2, 3, -100, 5, 6], [0, 1, 2, 3, 0, 1], [0, 4, 6, 6, 6, 6, 6])

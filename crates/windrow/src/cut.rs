@@ -148,9 +148,7 @@ impl Dataset {
                         let documents = documents.labels(*labels)?;
                         Arc::new(if fields.is_empty() { documents } else { documents.only(fields)? })
                     }
-                    (false, None, []) => {
-                        Arc::new(next_token(*length, false, 0)?.begins_untold().labels(*labels)?)
-                    }
+                    (false, None, []) => Arc::new(next_token(*length, false, 0)?.labels(*labels)?),
                     (false, None, _) => {
                         return Err(Error::config(
                             "fields are chosen of rows with documents or shifted inputs",

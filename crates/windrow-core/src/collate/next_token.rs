@@ -30,7 +30,6 @@ pub struct NextToken {
     labels: Labels,
     mask_nan: bool,
     learn_from: usize,
-    begins_untold: bool,
     to_longest: bool,
     own: Option<SampleScale>,
     casts: Casts,
@@ -73,7 +72,6 @@ impl NextToken {
             labels: Labels::Next,
             mask_nan: false,
             learn_from: 0,
-            begins_untold: false,
             to_longest: false,
             own: None,
             casts: Casts::default(),
@@ -85,9 +83,9 @@ impl NextToken {
     /// Lays these labels. Said last: what masks there are decides which labels there can be.
     ///
     /// # Errors
-    /// `Config` for inputs as labels of an unsigned dtype in rows with masks, or whose first label is not learned.
+    /// `Config` for inputs as labels of an unsigned dtype in rows with masks.
     pub fn labels(mut self, labels: Labels) -> Result<Self> {
-        if self.mask != Mask::None || self.begins_untold {
+        if self.mask != Mask::None {
             labels.check(self.dtype)?;
         }
         self.labels = labels;
@@ -107,14 +105,6 @@ impl NextToken {
     pub fn learn_from(mut self, position: u64) -> Self {
         self.learn_from = usize::try_from(position).unwrap_or(self.length).min(self.length);
         if self.learn_from > 0 { self.with_masks() } else { self }
-    }
-
-    /// Of labels that are the inputs, takes out the first one of a row: no value of the row predicts it, so a model that shifts labels
-    /// never learns it, and a loss that divides by the labels must not count it.
-    #[must_use]
-    pub fn begins_untold(mut self) -> Self {
-        self.begins_untold = true;
-        self
     }
 
     /// Scales each sample by statistics of its own first values.
@@ -273,14 +263,7 @@ impl Collate for NextToken {
             missing.into_iter().for_each(|at| masks[at] = 0);
         }
         if self.labels == Labels::Same {
-            let masks = (self.mask != Mask::None).then_some(masks);
-            if let Some(masks) = masks.filter(|_| self.begins_untold) {
-                row.numbers::<i32>(masks)[0] = 0;
-            }
-            Labels::copy_inputs(row, [INPUTS, LABELS], masks);
-            if self.begins_untold && masks.is_none() && self.dtype.is_integer() {
-                fill_value(&mut row.bytes(LABELS)[..size], self.dtype, Labels::IGNORED);
-            }
+            Labels::copy_inputs(row, [INPUTS, LABELS], (self.mask != Mask::None).then_some(masks));
         }
         Ok(())
     }

@@ -295,11 +295,9 @@ fn unsigned_labels_hold_no_minus_100() {
     let next_token = |short| NextToken::new(toy.schema(), 4, Some(DType::U32), short, 0).unwrap();
     assert!(next_token(false).labels(Labels::Same).is_ok());
     assert!(next_token(true).labels(Labels::None).is_ok());
-    assert!(next_token(false).begins_untold().labels(Labels::Next).is_ok());
     let refused = [
         next_token(true).labels(Labels::Same).err(),
         next_token(false).learn_from(2).labels(Labels::Same).err(),
-        next_token(false).begins_untold().labels(Labels::Same).err(),
         Segments::new(toy.schema(), 4, 1, Some(DType::U32), 0).unwrap().labels(Labels::Same).err(),
         Pairs::new(toy.schema(), 4, &[], Some(DType::U32)).unwrap().labels(Labels::Same).err(),
     ];
