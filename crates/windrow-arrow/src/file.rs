@@ -390,12 +390,12 @@ fn wrong(reader: &Reader, error: ParquetError) -> Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<Error>() {
             Ok(own) => own.or_at(reader.0.name()),
-            Err(other) => damaged(reader, format!("it cannot be decoded: {other}")),
+            Err(other) => damaged(reader, format!("it cannot be decoded as Parquet: {other}")),
         },
         ParquetError::NYI(what) => {
             Error::unsupported(format!("what is not read yet: {what}")).at(reader.0.name())
         }
-        other => damaged(reader, format!("it cannot be decoded: {other}")),
+        other => damaged(reader, format!("it cannot be decoded as Parquet: {other}")),
     }
 }
 
@@ -407,7 +407,7 @@ fn damaged(reader: &Reader, what: String) -> Error {
 
 // A panic of the crate about bytes of a file is an error of that file.
 fn guarded<T>(reader: &Reader, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    caught(work).unwrap_or_else(|_| Err(damaged(reader, "it cannot be decoded".to_string())))
+    caught(work).unwrap_or_else(|_| Err(damaged(reader, "it cannot be decoded as Parquet".to_string())))
 }
 
 // Takes so many bytes.
