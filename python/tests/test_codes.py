@@ -185,7 +185,7 @@ def test_a_byte_order_mark_is_not_part_of_a_prompt(tmp_path):
     (tmp_path / "prompts" / "b.txt").write_bytes(b"slow piano")
     (tmp_path / "prompts" / "c_prompt.txt").write_bytes(b" " + MARK + b" slow piano")
     (folder / "e.txt").write_bytes(MARK)
-    (tmp_path / "metadata.json").write_text(json.dumps({"d.pt": {"text": "\ufeffslow piano"}}))
+    (tmp_path / "metadata.json").write_bytes(MARK + json.dumps({"d.pt": {"text": " \ufeffslow piano"}}).encode())
     ds = wr.open(tmp_path)
     wanted = ["slow piano"] * 4 + [""]
     assert [ds.extras(i)["text"] for i in range(5)] == wanted

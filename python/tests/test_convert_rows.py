@@ -50,7 +50,7 @@ def test_golden_rows_come_back(kind, name, tmp_path):
         return
     ds = wr.open(folder / case["open"], **{k: v for k, v in case["options"].items() if k != "column"})
     if not len(ds):
-        with pytest.raises(wr.ConfigError, match="no record"):
+        with pytest.raises(wr.ConfigError, match="no records to convert"):
             wr.convert(ds, tmp_path / "out.jsonl", to="jsonl")
         return
     if not isinstance(ds[0], dict):

@@ -384,9 +384,9 @@ def test_a_table_without_rows_is_nothing(tmp_path: Path) -> None:
     assert wr.tokenize(tmp_path / "a.parquet", tmp_path / "t", tokenizer="bytes", allow_empty=True)["records"] == 0
     wr.write(tmp_path / "none", [], to="shards", dtype="float32")
     for name in ("a.parquet", "none"):
-        with pytest.raises(wr.NotFoundError, match="no records to convert"):
+        with pytest.raises(wr.ConfigError, match="no records to convert"):
             wr.convert(tmp_path / name, tmp_path / "out", to="shards")
-    with pytest.raises(wr.NotFoundError, match="no records to convert"):
+    with pytest.raises(wr.ConfigError, match="no records to convert"):
         wr.prep.plan("convert", tmp_path / "none", tmp_path / "job", to="shards")
     assert wr.convert(tmp_path / "none", tmp_path / "out", to="shards", allow_empty=True)["records"] == 0
     program = ("convert", tmp_path / "none", tmp_path / "cli", "--to", "shards")

@@ -209,11 +209,11 @@ def test_a_state_that_holds_hashes_names_the_options_that_differ(tmp_path: Path)
     assert re.search(lists, raised.value.hint)
     assert [d["option"] for d in wr.diff(heavier, loader(parts).recipe())["differences"]] == ["weights"]
     for other in (parts | {"7": parts["8"]}, {name: parts[name] for name in list(parts)[1:]}, {"9": parts["9"]}):
-        with pytest.raises(wr.MismatchError, match="the data differs, or its exclude.*source=#") as raised:
+        with pytest.raises(wr.MismatchError, match="the data differs, or its mask_column, exclude.*source=#") as raised:
             loader(other).load_state_dict(state)
         assert re.search(lists, raised.value.hint)
     # What is short is told in full, without it.
     plain = wr.Loader(parts["9"][0], batch_size=4).state_dict()
     with pytest.raises(wr.MismatchError, match="the state has source=npy:12:.* this plan has source=npy:10:") as raised:
         wr.Loader(parts["9"][0], batch_size=4, exclude=[0, 1]).load_state_dict(plain)
-    assert "with the same exclude" in raised.value.hint and "wr.diff" not in raised.value.hint
+    assert "with the same mask_column, exclude" in raised.value.hint and "wr.diff" not in raised.value.hint

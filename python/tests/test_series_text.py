@@ -117,7 +117,7 @@ def test_cells_are_numbers_gaps_or_text(tmp_path, caplog):
         ds = wr.open(path)
     np.testing.assert_array_equal(ds[0][:, 0], np.float32([1, 2.5, -300, 0.5] + [nan] * 6 + [inf, -inf, inf, 7]))
     # What looks like numbers for a while is left out, and that is said.
-    assert ds[0].shape == (14, 1) and ds.extras(0) == {"item_id": "1_000", "columns": ["x"]}
+    assert ds[0].shape == (14, 1) and ds.extras(0) == {"columns": ["x"], "start": "1_000"}
     said = [record.getMessage() for record in caplog.records]
     assert any('"late" is left out: "text" in line 11' in line for line in said)
     assert any("1 numbers are beyond float32" in line for line in said)
@@ -479,3 +479,25 @@ def test_tsf_has_start_and_frequency(tmp_path):
         assert len(ds.windows(8, fields=["time_features"])[0]["time_features"]) == 8
     path.write_text("@attribute start_timestamp date\n@frequency odd\n@data\n2024-01-03 00-00-00:1.5,2\n")
     assert "freq" not in wr.open(path).extras(0)
+
+
+def test_ids_are_what_is_written(tmp_path):
+    ids = ["9223372036854775813", "9223372036854775817", "1.5", "A-1"]
+    (tmp_path / "a.csv").write_text("unique_id,ds,y\n" + "".join(f"{one},2024-01-0{day},{day}\n" for one in ids for day in (1, 2)))
+    ds = wr.open(tmp_path / "a.csv")
+    assert [ds.extras(i)["item_id"] for i in range(len(ds))] == ids and [len(series) for series in ds] == [2] * 4
+
+
+def test_a_text_behind_numbers_is_no_id(tmp_path):
+    (tmp_path / "a.csv").write_text("year,hour,pm,wind\n2010,0,1.5,NW\n2010,1,2.5,SE\n2010,2,3.5,NW\n")
+    assert wr.open(tmp_path / "a.csv")[0].shape == (3, 3)
+    assert wr.open(tmp_path / "a.csv", column="pm")[0].tolist() == [1.5, 2.5, 3.5]
+
+
+def test_whole_numbers_of_a_table_beyond_float32_are_said(tmp_path, caplog):
+    (tmp_path / "a.csv").write_text("y\n" + "".join(f"{16_777_216 + i}\n" for i in range(6)))
+    ds = wr.open(tmp_path / "a.csv")
+    assert ds.windows(6)[0]["input_ids"].tolist()[:2] == [16_777_216, 16_777_216]
+    assert sum("16777217 does not fit float32" in record.getMessage() for record in caplog.records) == 1
+    caplog.clear()
+    assert ds.windows(5, dtype="float64")[0]["input_ids"].tolist() == [16_777_216 + i for i in range(5)] and not caplog.records

@@ -28,7 +28,7 @@ SCRIPT = """
         def __init__(self, view):
             self.view = view
         def __iter__(self):
-            return iter(wr.Loader(self.view, 4, framework="torch"))
+            return iter(wr.Loader(self.view, 4, framework="torch", rank=0, world_size=1))
 
     def main():
         ds = wr.open(sys.argv[1], dtype="uint16")

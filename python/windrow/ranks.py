@@ -182,7 +182,7 @@ def _check_megatron() -> None:
 
 
 # Dimensions over which a model is divided, not the data, as trainers name them.
-_OF_MODEL = {"tp", "pp", "cp", "sp", "mp", "tensor", "pipeline", "context", "sequence", "model"}
+_OF_MODEL = {"tp", "pp", "cp", "sp", "mp", "tensor", "pipeline", "context", "sequence", "model", "seq", "pipe", "ulysses"}
 
 
 def _is_of_model(dimension: str) -> bool:

@@ -64,7 +64,7 @@ pub(crate) fn read(path: &Path) -> Result<(PathBuf, Vec<u8>)> {
             return Err(of_another_kind(&path, other));
         }
         path.push(FILE_NAME);
-    } else if let Some(other) = OTHERS.into_iter().find(|name| path.ends_with(name)) {
+    } else if let Some(other) = OTHERS.into_iter().find(|name| path.ends_with(name) && !has_model(&path)) {
         return Err(of_another_kind(path.parent().unwrap_or(Path::new("")), other));
     }
     let about = std::fs::metadata(&path).map_err(|e| match e.kind() {
@@ -85,6 +85,11 @@ pub(crate) fn read(path: &Path) -> Result<(PathBuf, Vec<u8>)> {
     }
     let content = std::fs::read(&path).map_err(|e| Error::io("read the tokenizer", &path, e))?;
     Ok((path, content))
+}
+
+// A tokenizer.json, whatever it is called.
+fn has_model(path: &Path) -> bool {
+    std::fs::read(path).is_ok_and(|content| content.windows(8).any(|part| part == b"\"model\":"))
 }
 
 fn of_another_kind(folder: &Path, file: &str) -> Error {

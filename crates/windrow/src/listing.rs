@@ -114,7 +114,8 @@ fn refuse_described(path: &Path, options: &Options, manifest: &Manifest) -> Resu
         Entry { key, size: file.size, is_folder: false, modified_ns: None, tag }
     };
     let entries: Vec<Entry> = files.map(entry).collect();
-    let listed = Arc::new(Listed { store, entries: entries.iter().map(|e| (e.key.clone(), e.clone())).collect() });
+    let listed =
+        Arc::new(Listed { store, entries: entries.iter().map(|e| (e.key.clone(), e.clone())).collect() });
     match Probe::of_names(formats(), listed, &folder, entries).described_by()? {
         Some(_) => Err(written_with_it(&path.display().to_string())),
         None => Ok(()),

@@ -350,6 +350,11 @@ fn in_a_folder(probe: &Probe) -> Option<String> {
 }
 
 // A walk leaves out the names of version 2.
+// Parts of an array, or of a group, and no names that somebody hid.
+fn is_of_zarr(name: &str) -> bool {
+    [".zarray", ".zattrs", ".zgroup", ".zmetadata"].contains(&crate::store::key::name_of(name))
+}
+
 fn is_zarr(probe: &Probe) -> bool {
     ["zarr.json", ".zarray", ".zgroup"].iter().any(|name| probe.store.entry(&probe.below(name)).is_ok())
 }

@@ -58,6 +58,7 @@ impl Probe {
         }
         probe.read_again()?;
         probe.bring_back()?;
+        probe.hidden.retain(|name| !super::is_of_zarr(name));
         Ok(probe)
     }
 
@@ -389,7 +390,7 @@ fn of_files(probe: &Probe) -> Result<Option<Manifest>> {
         let tokenizer = of.tokenizer.as_ref().map(|lock| lock.hash.clone());
         (of.format.clone(), of.dtype, of.record_length, tokenizer, of.eos)
     };
-    if others.iter().any(|(_, other)| of_all(other) != of_all(first)) {
+    if first.tokenizer.is_none() || others.iter().any(|(_, other)| of_all(other) != of_all(first)) {
         return Ok(None);
     }
     let mut shared = Manifest::new(&first.format);

@@ -111,7 +111,8 @@ fn kept<S: Number, T: Float>(from: Stored<'_>, out: &[T]) -> Laid {
     let bits = match from.decode {
         Decode::Plain => 0,
         Decode::Shift { bits } => bits,
-        Decode::Single | Decode::Literal | Decode::Scaled { .. } | Decode::Affine { .. } => return Laid::Yes,
+        Decode::Single | Decode::Literal => return whole_ones_kept::<S, T>(from, out),
+        Decode::Scaled { .. } | Decode::Affine { .. } => return Laid::Yes,
     };
     let looks_kept = match S::WHOLE {
         true => S::LARGEST <= T::EXACT || !any(out, T::is_far),
@@ -127,6 +128,24 @@ fn kept<S: Number, T: Float>(from: Stored<'_>, out: &[T]) -> Laid {
             return stored
                 .whole()
                 .map_or(Laid::TooLarge, |stored| Laid::Inexact(Rounded { at, stored, laid }));
+        }
+    }
+    Laid::Yes
+}
+
+// Float64 has all whole numbers below.
+const MOST_WHOLE: f64 = (1u64 << 53) as f64;
+
+// The same of numbers that were written as text, which may be whole or not.
+fn whole_ones_kept<S: Number, T: Float>(from: Stored<'_>, out: &[T]) -> Laid {
+    if !any(out, T::is_far) {
+        return Laid::Yes;
+    }
+    let read = if from.big_endian { S::big } else { S::little };
+    for (at, (x, stored)) in out.iter().zip(from.bytes.chunks_exact(S::SIZE)).enumerate() {
+        let (laid, stored) = (x.wide(), read(stored).to_f64());
+        if stored.fract() == 0.0 && stored.abs() < MOST_WHOLE && laid != stored {
+            return Laid::Inexact(Rounded { at, stored: stored as i128, laid });
         }
     }
     Laid::Yes

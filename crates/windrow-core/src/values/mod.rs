@@ -23,6 +23,8 @@ use crate::record::{Decode, Span, Values};
 pub fn copy_values(values: &Values<'_>, skip: usize, out: &mut [u8], dtype: DType) -> Result<()> {
     match cast_values(values, skip, out, dtype)? {
         None => Ok(()),
+        // Read as float32, which has been told.
+        Some(_) if matches!(values.decode, Decode::Single | Decode::Literal) => Ok(()),
         Some(Rounded { stored, laid, .. }) => Err(Error::corrupt(format!(
             "the number {stored} does not fit {dtype}, the dtype of the batch: it would turn into {laid}"
         ))

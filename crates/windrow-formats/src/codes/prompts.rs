@@ -169,19 +169,21 @@ pub(super) fn read_metadata(object: &dyn Object) -> Result<(Map<String, Value>, 
     let too_large = |_| Error::unsupported(format!("{} bytes at once on this machine", object.size()));
     let size = usize::try_from(object.size()).map_err(|e| too_large(e).at(object.name()))?;
     let text = object.read(0, size, &mut scratch)?;
-    let told = serde_json::from_slice(text).map_err(|cause| {
+    let mut mark = [0; MARK.len_utf8()];
+    let json = text.strip_prefix(MARK.encode_utf8(&mut mark).as_bytes()).unwrap_or(text);
+    let told = serde_json::from_slice(json).map_err(|cause| {
         Error::corrupt("the description of the tracks cannot be understood")
             .at(object.name())
-            .byte(error_byte(text, &cause) as u64)
+            .byte((text.len() - json.len() + error_byte(json, &cause)) as u64)
             .caused_by(cause)
             .hint("metadata.json is {\"song.pt\": {\"text\": \"a prompt\", …}, …}; without the file, prompts come from .txt files")
     })?;
     Ok((told, xxh3_64(text)))
 }
 
-// A text without the byte order mark that editors put before it.
+// A text without the byte order mark that editors put before it, which may stand behind white space.
 fn without_mark(text: String) -> String {
-    match text.strip_prefix(MARK) {
+    match text.trim_start().strip_prefix(MARK) {
         Some(rest) => rest.to_string(),
         None => text,
     }

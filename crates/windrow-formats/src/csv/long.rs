@@ -53,17 +53,19 @@ impl Long {
         let is_text = |column: &usize| {
             !firsts[*column].trim_ascii().is_empty() && Literal::of(&firsts[*column]).is_none()
         };
-        let named = free().find(|column| {
-            IDS.contains(&names[*column].as_str()) && (is_text(column) || whole(text(*column)).is_some())
-        });
+        let named = free().find(|column| IDS.contains(&names[*column].as_str()));
         let mut texts = free().filter(|column| is_text(column) && named != Some(*column));
         let first = texts.clone().next();
+        let mut unread = texts.clone();
         let time = texts.find(|column| Time::of(text(*column)).is_some());
         let is_unread = |column: &usize| time.is_none() && looks_like_time(text(*column));
-        let id = named.or(first.filter(|column| time != Some(*column) && !is_unread(column)));
+        // Behind numbers a text is one of them that cannot be counted; at the front, or behind an index, it is an ID.
+        let is_front = |column: &usize| names[..*column].iter().all(String::is_empty);
+        let is_id = |column: &usize| is_front(column) && time != Some(*column) && !is_unread(column);
+        let id = named.or(first.filter(is_id));
         let counted =
             || free().find(|column| names[*column] == COUNTED && Time::counted(text(*column)).is_some());
-        let warning = first.filter(is_unread).map(|column| {
+        let warning = unread.find(is_unread).map(|column| {
             format!(
                 "times of column {:?} are not read, and gaps and order not checked: {:?}; write them as 2021-03-05 13:45:00",
                 names[column],

@@ -37,7 +37,7 @@ pub(crate) fn refuse_empty(source: &dyn Source, options: &WriteOptions) -> Resul
         false => Ok(()),
         true => {
             let file = source.files().into_iter().next().map(|info| info.file);
-            Err(Error::not_found("there are no records to convert").at(file.unwrap_or_default()).hint(
+            Err(Error::config("there are no records to convert").at(file.unwrap_or_default()).hint(
                 "a copy that was cut short may be empty: fetch it again; allow_empty=True writes an empty output",
             ))
         }
