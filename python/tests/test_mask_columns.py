@@ -161,6 +161,53 @@ def test_a_mask_that_the_first_record_lacks_is_not_overlooked(tmp_path: Path) ->
     assert error.value.record == 2
 
 
+@pytest.mark.parametrize("to", ["jsonl", "parquet", "arrow", "arrow-stream"])
+@pytest.mark.parametrize("beside", [{}, {"completion_mask": [[1] * len(ids) for ids in IDS]}])
+@pytest.mark.parametrize(("name", "later"), [("loss_mask", LEARNED), ("labels", LABELS)])
+def test_a_mask_that_is_null_in_the_first_record_is_not_overlooked(
+    tmp_path: Path, to: str, beside: dict[str, Any], name: str, later: list[list[int]]
+) -> None:
+    ds = opened(tmp_path / "first", to, rows(**{name: [None, *later[1:]]}, **beside))
+    assert ds.info()["mask_columns"] == list(beside)
+    assert [label for label in ds.records(5, labels="same")[0]["labels"] if label != -100] == IDS[0]
+    with pytest.raises(wr.ConfigError, match=f'"{name}" is beside this record, but not beside the first') as error:
+        learned(ds)
+    assert error.value.record == 1 and "mask_column=None" in (error.value.hint or "")
+    # Null everywhere is no column.
+    nothing = opened(tmp_path / "none", to, rows(**{name: [None] * 3}, **beside))
+    assert nothing.info()["mask_columns"] == list(beside) and learned(nothing) == IDS
+
+
+def test_a_mask_of_another_shape_in_the_first_record_is_not_overlooked(tmp_path: Path) -> None:
+    for first in (0.5, "none", {"a": 1}):
+        with pytest.raises(wr.ConfigError, match='"loss" is beside this record, but not beside the first') as error:
+            learned(opened(tmp_path / "first", "jsonl", rows(loss=[first, *LEARNED[1:]])))
+        assert error.value.record == 1
+
+
+def test_a_part_whose_masks_are_null_before_parts_with_masks_is_not_overlooked(tmp_path: Path) -> None:
+    parts = [written(tmp_path / "of" / str(i), "parquet", rows(loss_mask=mask))[0] for i, mask in enumerate([[None, None, [1] * 4], LEARNED])]
+    (tmp_path / "all").mkdir()
+    for i, part in enumerate(parts):
+        part.rename(tmp_path / "all" / f"p{i}.parquet")
+    with pytest.raises(wr.ConfigError, match='"loss_mask" is beside this record, but not beside the first') as error:
+        learned(wr.open(tmp_path / "all", column="input_ids"))
+    assert error.value.record == 2
+    with pytest.raises(wr.MismatchError, match="none in .*, a mask of loss_mask here"):
+        wr.open(tmp_path / "all" / "*.parquet", column="input_ids")
+
+
+@pytest.mark.parametrize("to", ["jsonl", "parquet", "arrow"])
+def test_padding_is_a_0_whatever_else_an_attention_mask_holds(tmp_path: Path, to: str) -> None:
+    for fine in ([None, None, None], [[1] * 5, None, [1] * 4], [[1], [1] * 7, []], [[[1] * 5], [[1] * 3], [[1] * 4]], [1, 1, None]):
+        ds = opened(tmp_path / "fine", to, rows(attention_mask=fine, loss_mask=LEARNED))
+        assert learned(ds) == [[7, 8, 9], [11, 12], [23]], fine
+    for padded in ([None, [1, 1, 0], None], [[1], [0], [1]], [[[1] * 5], [[1, 1, 0]], [[1] * 4]], [1, 0, None]):
+        with pytest.raises(wr.ConfigError, match='"attention_mask" holds 0') as error:
+            learned(opened(tmp_path / "padded", to, rows(attention_mask=padded)))
+        assert error.value.record == 1, padded
+
+
 def test_data_without_such_columns_is_as_it_was(tmp_path: Path) -> None:
     for to in FORMATS:
         ds = opened(tmp_path / to, to, rows(weight=[1.0, 2.0, 3.0], attention_mask=[[1] * len(ids) for ids in IDS]))

@@ -82,7 +82,8 @@ fn stored(source: SharedSource, asked: Option<&[String]>) -> Result<SharedSource
     }
 }
 
-// The columns that say by their names which tokens are learned, and those of such names that the first record lacks.
+// The columns that say by their names which tokens are learned, and those of such names that say nothing of the tokens of
+// the first record: another one's may.
 fn found(source: &dyn Source) -> (Vec<String>, Vec<String>) {
     let known: Vec<String> = match &source.schema().beside {
         Some(names) => names.iter().filter(|name| MASK_COLUMNS.contains(&stem(name))).cloned().collect(),
@@ -96,15 +97,13 @@ fn found(source: &dyn Source) -> (Vec<String>, Vec<String>) {
         let are_there = source.schema().beside.is_some();
         return if are_there { (known, Vec::new()) } else { (Vec::new(), known) };
     };
-    let (there, absent): (Vec<String>, Vec<String>) =
-        known.into_iter().partition(|name| first.get(name).is_some());
-    let says = |name: &String| first.get(name).is_some_and(|value| may_be_mask(name, value));
-    (there.into_iter().filter(says).collect(), absent)
+    known.into_iter().partition(|name| first.get(name).is_some_and(|value| may_be_mask(name, value)))
 }
 
-// A number or a text of the whole record says nothing of its tokens; labels that do not are not overlooked.
+// A number or a text of the whole record says nothing of its tokens; labels that do not are not overlooked. Null is no value.
 fn may_be_mask(name: &str, value: &Value) -> bool {
     match value {
+        Value::Null => false,
         Value::Array(array) => !array.shape.is_empty() || stem(name) == LABELS,
         Value::List(_) => true,
         _ => stem(name) == LABELS,
@@ -143,7 +142,7 @@ struct Masked {
     schema: Schema,
     /// The columns, all of which must say that a token is learned.
     columns: Vec<String>,
-    /// Columns that are no part of the mask and looked at in each record: padding, and masks that the first record lacks.
+    /// Columns that are no part of the mask and looked at in each record: padding, and masks of which the first record says nothing.
     watched: Vec<String>,
     /// dtype of a column of bytes.
     dtype: Option<DType>,
@@ -199,12 +198,21 @@ impl Masked {
     }
 
     fn check_attention(&self, record: u64, name: &str, value: &Value) -> Result<()> {
-        let numbers = self.numbers(record, name, value)?;
-        let Some(at) = numbers.iter().position(|number| *number == 0) else { return Ok(()) };
+        let Some(at) = self.first_zero(value, self.inner.length(record)?) else { return Ok(()) };
         Err(self.wrong(record, name, format!("holds 0 at value {at}: padding would be read as tokens")).hint(
             "tokenise without padding: views pad; named in mask_column= beside the masks it keeps padding out of the loss, \
              mask_column=None reads all as it is",
         ))
+    }
+
+    // Of whatever shape and length: null and other values are not padding.
+    fn first_zero(&self, value: &Value, len: u64) -> Option<usize> {
+        match value {
+            Value::List(values) => values.iter().position(|value| self.first_zero(value, len).is_some()),
+            Value::Array(array) => floats(array)?.iter().position(|number| *number == 0.0),
+            Value::Bytes(bytes) => self.of_bytes(bytes, len)?.iter().position(|number| *number == 0),
+            other => (whole_number(other) == Some(0)).then_some(0),
+        }
     }
 
     fn wrong(&self, record: u64, name: &str, what: impl std::fmt::Display) -> Error {
@@ -293,21 +301,22 @@ fn of_array(array: &Array) -> Option<Vec<i64>> {
     if array.shape.len() != 1 {
         return None;
     }
-    let values = Values {
-        bytes: &array.bytes,
-        element: Element::little(array.dtype),
-        channels: 1,
-        decode: Decode::Plain,
-    };
-    let count = array.bytes.len() / array.dtype.size();
-    if array.dtype.is_integer() {
-        let mut numbers = vec![0i64; count];
-        copy_values(&values, 0, bytemuck::cast_slice_mut(&mut numbers), DType::I64).ok()?;
-        return Some(numbers);
+    if !array.dtype.is_integer() {
+        return floats(array)?.into_iter().map(whole_float).collect();
     }
-    let mut floats = vec![0f64; count];
-    copy_values(&values, 0, bytemuck::cast_slice_mut(&mut floats), DType::F64).ok()?;
-    floats.into_iter().map(whole_float).collect()
+    let mut numbers = vec![0i64; array.bytes.len() / array.dtype.size()];
+    copy_values(&flat(array), 0, bytemuck::cast_slice_mut(&mut numbers), DType::I64).ok()?;
+    Some(numbers)
+}
+
+fn floats(array: &Array) -> Option<Vec<f64>> {
+    let mut floats = vec![0f64; array.bytes.len() / array.dtype.size()];
+    copy_values(&flat(array), 0, bytemuck::cast_slice_mut(&mut floats), DType::F64).ok()?;
+    Some(floats)
+}
+
+fn flat(array: &Array) -> Values<'_> {
+    Values { bytes: &array.bytes, element: Element::little(array.dtype), channels: 1, decode: Decode::Plain }
 }
 
 fn whole_number(value: &Value) -> Option<i64> {
