@@ -197,6 +197,33 @@ def test_a_part_whose_masks_are_null_before_parts_with_masks_is_not_overlooked(t
         wr.open(tmp_path / "all" / "*.parquet", column="input_ids")
 
 
+EMPTY = """
+import sys
+import pyarrow as pa, pyarrow.parquet as pq
+schema = pa.schema([("input_ids", pa.list_(getattr(pa, sys.argv[3])())), ("other", pa.string())])
+if sys.argv[2] == "parquet":
+    pq.write_table(schema.empty_table(), sys.argv[1])
+else:
+    pa.ipc.new_file(sys.argv[1], schema).close()
+print("{}")
+"""
+
+
+@pytest.mark.parametrize("to", ["parquet", "arrow"])
+@pytest.mark.parametrize(("at", "dtype"), [(0, "int64"), (1, "int64"), (2, "int64"), (0, "int32"), (1, "int32")])
+def test_an_empty_part_among_parts_with_masks_is_no_records(tmp_path: Path, to: str, at: int, dtype: str) -> None:
+    (tmp_path / "all").mkdir()
+    parts = [tmp_path / "all" / f"p{i}.{to}" for i in range(3)]
+    for part in parts:
+        written(tmp_path / "one", to, rows(labels=LABELS))[0].rename(part)
+    with_loaders(EMPTY, parts[at], to, dtype)
+    for mask in ("auto", "labels"):
+        for paths in (tmp_path / "all" / f"*.{to}", parts):
+            ds = wr.open(paths, column="input_ids", mask_column=mask)
+            assert ds.info()["mask_columns"] == ["labels"] and ds.info()["dtype"] == "int64"
+            assert learned(ds) == [[7, 8, 9], [11, 12], [23]] * 2
+
+
 @pytest.mark.parametrize("to", ["jsonl", "parquet", "arrow"])
 def test_padding_is_a_0_whatever_else_an_attention_mask_holds(tmp_path: Path, to: str) -> None:
     for fine in ([None, None, None], [[1] * 5, None, [1] * 4], [[1], [1] * 7, []], [[[1] * 5], [[1] * 3], [[1] * 4]], [1, 1, None]):

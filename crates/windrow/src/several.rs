@@ -283,19 +283,21 @@ fn refuse_shared(opened: &[Dataset]) -> Result<()> {
 
 // What a source of several cannot bridge, or would bridge as nobody means it: IDs of two dtypes as fractions.
 fn check_alike(opened: &[Dataset]) -> Result<()> {
-    let Some((first, others)) = opened.split_first() else { return Ok(()) };
+    // Where there are no records there are no numbers.
+    let has_records = |data: &&Dataset| !data.source().is_empty();
+    let Some(first) = opened.iter().find(has_records).or(opened.first()) else { return Ok(()) };
     let differ = |what: &str, a: &str, other: &Dataset, b: &str| {
         Err(Error::mismatch(format!("{what} {a} in {}, {b} here", first.paths()))
             .at(other.paths().to_string())
             .hint("open each by itself, and mix their views: wr.mix"))
     };
-    for other in others {
+    for other in opened {
         let (a, b) = (first.source(), other.source());
         if a.format() != b.format() {
             return differ("two formats cannot be one data set:", a.format(), other, b.format());
         }
         let (a, b) = (a.schema(), b.schema());
-        let are_numbers = a.kind == Records::Numbers && b.kind == Records::Numbers;
+        let are_numbers = has_records(&other) && a.kind == Records::Numbers && b.kind == Records::Numbers;
         if are_numbers && a.element.dtype != b.element.dtype && !(a.own_dtypes && b.own_dtypes) {
             let (a, b) = (a.element.dtype.name(), b.element.dtype.name());
             return differ("numbers of two dtypes cannot be one data set:", a, other, b);

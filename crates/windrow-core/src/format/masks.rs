@@ -112,8 +112,8 @@ fn may_be_mask(name: &str, value: &Value) -> bool {
 
 fn check_names(source: &dyn Source, names: &[String]) -> Result<()> {
     let first = match (&source.schema().beside, source.is_empty()) {
-        (Some(known), _) => known.clone(),
-        (None, true) => return Ok(()),
+        (_, true) => return Ok(()),
+        (Some(known), false) => known.clone(),
         (None, false) => source.extras(0)?.names().map(str::to_string).collect(),
     };
     match names.iter().find(|name| !first.contains(name)) {

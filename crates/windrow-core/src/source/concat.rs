@@ -16,8 +16,8 @@ const OBJECTS: u64 = u32::MAX as u64;
 
 /// The records of several sources, source by source.
 ///
-/// The parts must agree in kind, channels and tracks. Their numbers may be stored in different types: then
-/// [`Schema::element`] is float32, and the values of each record come as they are stored, in the type that
+/// The parts that have records must agree in kind, channels and tracks. Their numbers may be stored in different types:
+/// then [`Schema::element`] is float32, and the values of each record come as they are stored, in the type that
 /// [`Values::element`] says.
 pub struct Concat {
     format: &'static str,
@@ -35,9 +35,10 @@ impl Concat {
     /// `Config` when there is none; `Mismatch` naming two parts that cannot be joined; `Corrupt` when they hold more
     /// records than 64 bits can count.
     pub fn new(format: &'static str, parts: Vec<SharedSource>) -> Result<Concat> {
-        let first = parts.first().ok_or_else(|| Error::config("expected a source to join, found none"))?;
+        let joined = filled(&parts);
+        let first = joined.first().ok_or_else(|| Error::config("expected a source to join, found none"))?;
         let mut schema = first.schema().clone();
-        for part in &parts[1..] {
+        for part in &joined[1..] {
             join(&mut schema, first.as_ref(), part.as_ref())?;
         }
         let mut first_records = vec![0u64];
@@ -65,6 +66,14 @@ impl Concat {
     fn part_of(&self, record: u64) -> Option<usize> {
         let at = || self.first_records[..self.parts.len()].partition_point(|first| *first <= record) - 1;
         (record < self.len()).then(at)
+    }
+}
+
+// The parts with records: an empty one says nothing of them, unless all are empty.
+fn filled(parts: &[SharedSource]) -> Vec<&SharedSource> {
+    match parts.iter().all(|part| part.is_empty()) {
+        true => parts.iter().collect(),
+        false => parts.iter().filter(|part| !part.is_empty()).collect(),
     }
 }
 
@@ -266,7 +275,7 @@ impl Source for Concat {
     }
 
     fn treatment(&self) -> Option<String> {
-        let treatments: Vec<_> = self.parts.iter().map(|part| part.treatment()).collect();
+        let treatments: Vec<_> = filled(&self.parts).iter().map(|part| part.treatment()).collect();
         match treatments.iter().all(|one| *one == treatments[0]) {
             true => treatments[0].clone(),
             false => {
