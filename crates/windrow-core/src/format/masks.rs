@@ -100,7 +100,8 @@ fn found(source: &dyn Source) -> (Vec<String>, Vec<String>) {
     known.into_iter().partition(|name| first.get(name).is_some_and(|value| may_be_mask(name, value)))
 }
 
-// A number or a text of the whole record says nothing of its tokens; labels that do not are not overlooked. Null is no value.
+// A number or a text of the whole record says nothing of its tokens; labels that do not are not overlooked. Null is not
+// there.
 fn may_be_mask(name: &str, value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -142,7 +143,8 @@ struct Masked {
     schema: Schema,
     /// The columns, all of which must say that a token is learned.
     columns: Vec<String>,
-    /// Columns that are no part of the mask and looked at in each record: padding, and masks of which the first record says nothing.
+    /// Columns that are no part of the mask and looked at in each record: padding, and those of which the first record says
+    /// nothing.
     watched: Vec<String>,
     /// dtype of a column of bytes.
     dtype: Option<DType>,
