@@ -268,6 +268,63 @@ def test_a_table_with_a_log_is_refused_and_a_list_of_its_files_opens(tmp_path: P
             do()
 
 
+@pytest.mark.parametrize("lake", LAKES)
+def test_a_table_whose_data_are_lines_is_refused_by_all_that_prepare(tmp_path: Path, s3: S3Server, lake: str) -> None:
+    root = tmp_path / "d"
+    for name, content in LAKES[lake].items():
+        put(root / name, content)
+    for name in ("a", "day=1/part", "data/part"):
+        put(root / f"{name}.jsonl", lines("one"))
+    bucket, of_s3 = s3.put(root), {"store_options": s3.options, "timeout": 30}
+    for at, more in ((str(root), {}), (bucket, of_s3)):
+        of_job = {name: value for name, value in more.items() if name == "store_options"}
+        for path in (at, f"{at}/day=1", f"{at}/data"):
+            for do in (
+                lambda: wr.open(path, **more),
+                lambda: wr.tokenize(path, tmp_path / "out", tokenizer="bytes", **more),
+                lambda: wr.tokenize(path, tmp_path / "out", tokenizer="bytes", split="all", **more),
+                lambda: wr.prep.plan("tokenize", path, tmp_path / "job", tokenizer="bytes", **of_job),
+                lambda: wr.prep.plan("index", path, tmp_path / "job", **of_job),
+            ):
+                with pytest.raises(wr.UnsupportedError, match=lake) as found:
+                    do()
+                assert found.value.path == at
+    for path in (root, root / "day=1", root / "data"):
+        with pytest.raises(wr.UnsupportedError, match=lake):
+            wr.index(path)
+    assert tokenized(root / "a.jsonl", tmp_path / "one") == ["one"]
+
+
+UUID = "9c12d441-03fe-4693-9a96-a0705ddf69c1"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_table"),
+    [
+        ("v1.metadata.json", True),
+        ("v12.gz.metadata.json", True),
+        ("v1.metadata.json.gz", True),
+        (f"00000-{UUID}.metadata.json", True),
+        (f"00000-{UUID}.gz.metadata.json", True),
+        (f"00003-{UUID}.metadata.json.gz", True),
+        ("song.metadata.json", False),
+        ("verse.metadata.json", False),
+        ("v1-live.metadata.json", False),
+        ("01-intro.metadata.json", False),
+    ],
+)
+def test_a_table_of_iceberg_is_known_by_its_metadata(tmp_path: Path, name: str, is_table: bool) -> None:
+    folder = tmp_path / "d"
+    put(folder / "metadata" / name, "{}")
+    table(folder / "data" / "a.parquet", ROWS)
+    for path in (folder, folder / "data", f"{folder}/data/*.parquet"):
+        if is_table:
+            with pytest.raises(wr.UnsupportedError, match="Apache Iceberg"):
+                wr.open(path)
+        else:
+            assert texts(wr.open(path)) == ["one", "two"]
+
+
 # Splits.
 
 

@@ -61,7 +61,8 @@ impl Default for IndexOptions {
 /// # Errors
 /// `NotFound` when the folder or any JSONL file in it is missing; `Exists` when there is an index of other inputs or
 /// options, or another run is writing here; `Stale` when an input changes meanwhile; `Corrupt` when a compressed input
-/// is damaged; `Interrupted`; `Io`. After an error nothing visible has changed.
+/// is damaged; `Unsupported` for a table whose own log says which of its files are live; `Interrupted`; `Io`. After an error
+/// nothing visible has changed.
 pub fn index(table: Table, base: &Path, options: &IndexOptions, watch: &dyn Watch) -> Result<Report> {
     absolute("index", base)?;
     index_from(table, &NoStores, base, base, options, watch)
@@ -131,7 +132,7 @@ pub(crate) fn inputs_below(places: Places<'_>, base: &Path, index_folder: &str) 
     }
     let of = |entry: &Entry| Input::of(places, &base.join(&entry.key), &entry.key);
     let expanded = format!("{index_folder}/{EXPANDED}/");
-    let found = lines::line_files(store.as_ref(), "")?;
+    let found = lines::line_files(store.as_ref())?;
     found.iter().filter(|entry| !entry.key.starts_with(&expanded)).map(of).collect()
 }
 

@@ -45,6 +45,7 @@ use crate::waiting::wait_for;
 ///
 /// Raises:
 ///     NotFoundError: no folder, or no JSONL file in it.
+///     UnsupportedError: a table of Delta Lake, Iceberg or Hudi, whose log says which files are live.
 ///     ExistsError: an index of other inputs, and no ``overwrite``.
 ///
 /// >>> import windrow as wr, tempfile, pathlib

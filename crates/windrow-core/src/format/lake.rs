@@ -2,29 +2,52 @@
 
 use super::Probe;
 use crate::error::{Error, Result};
-use crate::store::{Store, entry_if_there, key};
+use crate::store::{Store, Walked, entry_if_there, key};
 
 /// One kind of table.
 struct Lake {
     name: &'static str,
     /// The folder of its log.
     log: &'static str,
-    /// How the names of the files end that describe it there; empty where the name of the folder is enough.
-    files: &'static str,
+    /// Whether a file of this name there describes it; `None` where the name of the folder is enough.
+    describes: Option<fn(&str) -> bool>,
     /// What gives its live files.
     listed_by: &'static str,
 }
 
 static LAKES: &[Lake] = &[
-    Lake { name: "Delta Lake", log: "_delta_log", files: "", listed_by: "DeltaTable(path).file_uris()" },
+    Lake {
+        name: "Delta Lake",
+        log: "_delta_log",
+        describes: None,
+        listed_by: "DeltaTable(path).file_uris()",
+    },
     Lake {
         name: "Apache Iceberg",
         log: "metadata",
-        files: ".metadata.json",
+        describes: Some(is_iceberg),
         listed_by: "[task.file.file_path for task in table.scan().plan_files()]",
     },
-    Lake { name: "Apache Hudi", log: ".hoodie", files: "", listed_by: "df.inputFiles() of a snapshot query" },
+    Lake {
+        name: "Apache Hudi",
+        log: ".hoodie",
+        describes: None,
+        listed_by: "df.inputFiles() of a snapshot query",
+    },
 ];
+
+// `v3.metadata.json`, `00003-<uuid>.metadata.json`; of a compressed one `.gz` stands before or behind.
+fn is_iceberg(name: &str) -> bool {
+    let plain = name.strip_suffix(".gz").unwrap_or(name);
+    let Some(version) = plain.strip_suffix(".metadata.json") else { return false };
+    let version = version.strip_suffix(".gz").unwrap_or(version);
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let is_uuid = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+    match version.strip_prefix('v') {
+        Some(number) => is_number(number),
+        None => version.split_once('-').is_some_and(|(number, uuid)| is_number(number) && is_uuid(uuid)),
+    }
+}
 
 /// Refuses a folder that is such a table, holds one, or is a part of one.
 ///
@@ -37,6 +60,17 @@ pub fn refuse(probe: &Probe) -> Result<()> {
     let names = probe.hidden.iter().map(String::as_str).chain(probe.names());
     refuse_among(names, |root| Some(probe.store.display(&probe.below(root))))?;
     refuse_above(probe.store.as_ref(), &probe.key)
+}
+
+/// The same of the root of a store, and what was found below it.
+///
+/// # Errors
+/// As [`refuse`].
+pub fn refuse_walked(store: &dyn Store, walked: &Walked) -> Result<()> {
+    let hidden = walked.hidden_names("");
+    let names = hidden.iter().chain(walked.entries.iter().map(|entry| &entry.key)).map(String::as_str);
+    refuse_among(names, |root| Some(store.display(root)))?;
+    refuse_above(store, "")
 }
 
 /// The same of names below a folder, as a listing has them, for the tables that `display` has a name for.
@@ -92,9 +126,7 @@ impl Lake {
         for part in name.split('/') {
             let after = before + part.len();
             let rest = &name[(after + 1).min(name.len())..];
-            if part == self.log
-                && (self.files.is_empty() || (!rest.contains('/') && rest.ends_with(self.files)))
-            {
+            if part == self.log && self.describes.is_none_or(|describes| describes(rest)) {
                 return Some(name[..before].trim_end_matches('/'));
             }
             before = after + 1;
@@ -105,9 +137,12 @@ impl Lake {
     fn is_at(&self, store: &dyn Store, folder: &str) -> Result<bool> {
         let log = key::below(folder, self.log);
         let is_there = entry_if_there(store, &log)?.is_some_and(|entry| entry.is_folder);
-        Ok(match is_there && !self.files.is_empty() {
-            true => store.walk(&log)?.iter().any(|entry| entry.key.ends_with(self.files)),
-            false => is_there,
+        Ok(match self.describes.filter(|_| is_there) {
+            Some(describes) => store
+                .walk(&log)?
+                .iter()
+                .any(|entry| key::folder_of(&entry.key) == log && describes(key::name_of(&entry.key))),
+            None => is_there,
         })
     }
 
@@ -139,6 +174,8 @@ mod tests {
             (&["t/d=1/a.parquet", "t/_delta_log/0.json"], "t/d=1"),
             (&["t/data/a.parquet", "t/metadata/v1.metadata.json"], "t/data"),
             (&["t/data/a.parquet", "t/metadata/v1.metadata.json"], "t"),
+            (&["t/data/a.parquet", "t/metadata/v1.metadata.json.gz"], "t/data"),
+            (&["t/data/a.parquet", "t/metadata/00001-9c12d441-03fe.gz.metadata.json"], "t"),
             (&["2020/01/a.parquet", ".hoodie/hoodie.properties"], "2020/01"),
         ] {
             assert!(refused(names, folder).is_some_and(|e| e.contains("table of")), "{names:?} {folder}");
@@ -147,6 +184,8 @@ mod tests {
             (&["t/a.parquet", "u/_delta_log/0.json"][..], "t"),
             (&["metadata/v1.json", "a.parquet"], ""),
             (&["metadata/x/v1.metadata.json", "a.parquet"], ""),
+            (&["metadata/song.metadata.json", "data/a.parquet"], ""),
+            (&["metadata/song.metadata.json", "data/a.parquet"], "data"),
             (&["delta_log/0.json", "a.parquet"], ""),
         ] {
             assert_eq!(refused(names, folder), None, "{names:?} {folder}");

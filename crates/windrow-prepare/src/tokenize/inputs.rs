@@ -136,9 +136,10 @@ impl<'a> At<'a> {
             return self.of_file();
         }
         let store = self.root()?;
-        let entries = store.walk("")?;
-        if self.split.is_none() && !entries.iter().any(|entry| self.may_be_rows(&entry.key)) {
-            return Ok(Holding::Lines(self.lines(store.as_ref(), &entries)?));
+        let walked = store.walk_all("")?;
+        if self.split.is_none() && !walked.entries.iter().any(|entry| self.may_be_rows(&entry.key)) {
+            lake::refuse_walked(store.as_ref(), &walked)?;
+            return Ok(Holding::Lines(self.lines(store.as_ref(), &walked.entries)?));
         }
         let mut probe = self.probe()?;
         lake::refuse(&probe)?;

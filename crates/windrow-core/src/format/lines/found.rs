@@ -3,24 +3,25 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::super::discover::{among, refuse_copies};
-use super::super::{foreign, splits};
+use super::super::{foreign, lake, splits};
 use super::json_kind::{self, JsonKind, first_keys};
 use super::names;
 use super::{EXPANDED, INDEX_ROWS};
 use crate::error::{Error, Kind, Result};
 use crate::store::{Entry, Store, Walked, key, not_only_hidden, plain_name, some_of};
 
-/// The files of lines below `prefix`, as [`lines_among`].
+/// The files of lines in a store, as [`lines_among`].
 ///
 /// # Errors
-/// What [`Store::walk`] says; as [`refuse_copies`] and [`lines_among`].
-pub fn line_files(store: &dyn Store, prefix: &str) -> Result<Vec<Entry>> {
-    let entries = store.walk(prefix)?;
-    let found: Vec<Entry> = lines_among(store, &entries, false)?.into_iter().cloned().collect();
+/// What [`Store::walk`] says; as [`lake::refuse_walked`], [`refuse_copies`] and [`lines_among`].
+pub fn line_files(store: &dyn Store) -> Result<Vec<Entry>> {
+    let walked = store.walk_all("")?;
+    lake::refuse_walked(store, &walked)?;
+    let found: Vec<Entry> = lines_among(store, &walked.entries, false)?.into_iter().cloned().collect();
     refuse_copies(found.iter().map(|e| e.key.as_str()), |key| store.display(key))?;
     let splits = splits::among(found.iter().map(|e| e.key.as_str()));
     if splits.len() > 1 {
-        let (folder, splits) = (store.display(prefix), splits::listed(&splits));
+        let (folder, splits) = (store.display(""), splits::listed(&splits));
         log::warn!("{folder}: several splits become one data set: {splits}; name the files of one of them");
     }
     Ok(found)
@@ -230,7 +231,7 @@ mod tests {
     use crate::store::Memory;
 
     fn keys(store: &Memory) -> Vec<String> {
-        line_files(store, "").unwrap().into_iter().map(|e| e.key).collect()
+        line_files(store).unwrap().into_iter().map(|e| e.key).collect()
     }
 
     #[test]
@@ -249,7 +250,7 @@ mod tests {
     fn a_file_and_what_it_was_compressed_to_are_refused() {
         let found = |names: &[&str]| {
             let store = names.iter().fold(Memory::new(), |store, name| store.with(name, *b""));
-            line_files(&store, "")
+            line_files(&store)
         };
         assert_eq!(found(&["a.jsonl", "b.jsonl.gz", "b/a.jsonl.gz", "a.json", "a.gz"]).unwrap().len(), 3);
         for names in [["a.jsonl", "a.jsonl.gz"], ["x/a.jsonl.gz", "x/a.jsonl.zst"]] {
