@@ -351,6 +351,32 @@ def test_tokenize_refuses_several_splits(tmp_path: Path, kind: str) -> None:
     assert main(*program, "--split", "all") == 0
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "json", "parquet", "arrow"])
+def test_tokenize_takes_a_split_of_files_as_open_does(tmp_path: Path, s3: S3Server, kind: str) -> None:
+    suffix = KINDS[kind][0]
+    folder = tmp_path / "sp"
+    for split in ("train", "val"):
+        for part in ("0", "1"):
+            path = folder / f"{split}-{part}{suffix}"
+            if suffix in (".jsonl", ".json"):
+                put(path, lines(f"{split}{part}", f"{split}{part}"))
+            else:
+                table(path, [{"text": f"{split}{part}"}] * 2)
+    names = [folder / f"{name}{suffix}" for name in ("train-0", "train-1", "val-0", "val-1")]
+    bucket, of_s3 = s3.put(folder), {"store_options": s3.options, "timeout": 30}
+    inputs = (f"{folder}/*{suffix}", f"{folder}/{{train,val}}-{{0,1}}{suffix}", names, f"{bucket}/*{suffix}")
+    for number, paths in enumerate(inputs):
+        more = of_s3 if str(paths).startswith("s3:") else {}
+        out = tmp_path / f"t{number}"
+        wr.tokenize(paths, out, tokenizer="bytes", split="train", **more)
+        assert [bytes(record.tolist()).decode() for record in wr.open(out)] == ["train0"] * 2 + ["train1"] * 2
+    assert tokenized(names[2], tmp_path / "v", split="val") == ["val0"] * 2
+    with pytest.raises(wr.NotFoundError, match="test"):
+        wr.tokenize(f"{folder}/*{suffix}", tmp_path / "n", tokenizer="bytes", split="test")
+    with pytest.raises(wr.NotFoundError, match="val"):
+        wr.tokenize(names[0], tmp_path / "n", tokenizer="bytes", split="val")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_that_name_no_split_are_the_training_split(tmp_path: Path, s3: S3Server, kind: str) -> None:
     suffix, make, options, n = KINDS[kind]

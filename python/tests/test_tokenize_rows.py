@@ -197,8 +197,11 @@ def test_a_split_by_the_names_of_files(made, tmp_path):
             out = tmp_path / f"{kind}-{split}"
             wr.tokenize(tmp_path / kind, out, tokenizer="bytes", split=split)
             assert [record.tolist() for record in wr.open(out)] == ids(expected)
-    with pytest.raises(wr.ConfigError, match="has no split"):
-        wr.tokenize(tmp_path / "jsonl" / "train-00000-of-00001.jsonl", tmp_path / "out", tokenizer="bytes", split="train")
+    file = tmp_path / "jsonl" / "train-00000-of-00001.jsonl"
+    with pytest.raises(wr.NotFoundError, match="no file is of that split"):
+        wr.tokenize(file, tmp_path / "out", tokenizer="bytes", split="validation")
+    wr.tokenize(file, tmp_path / "out", tokenizer="bytes", split="train")
+    assert [record.tolist() for record in wr.open(tmp_path / "out")] == ids(texts[:250])
 
 
 def test_a_function_takes_the_texts_too(made, tmp_path):

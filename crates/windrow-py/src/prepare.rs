@@ -108,7 +108,8 @@ pub(crate) fn index<'py>(
 ///     mask_field: key of a loss mask beside the text, or its column: a list with 1 or True for each token that is learned, else 0 or
 ///         False. ``text_field`` holds a list of token IDs then, or a text of the same number of tokens.
 ///     text_function: a function from a line's bytes to its text, instead; not for rows and iterables.
-///     split: of folders that hold several splits, the one to read: ``"train"``; ``"all"`` joins them.
+///     split: of folders that hold several splits, the one to read: ``"train"``; of files, patterns and lists those whose
+///         names say it; ``"all"`` joins them.
 ///     dtype: dtype of a stored id; None takes the smaller of uint16 and uint32 that holds the vocabulary (int32 for
 ///         Megatron; flat-tokens are uint32, IDs up to 2**31 - 1).
 ///     vocab_size: IDs of a function are below this.

@@ -76,7 +76,7 @@ pub(crate) struct How {
     /// of token IDs then
     #[arg(long, value_name = "KEY")]
     mask_field: Option<String>,
-    /// Of folders that hold several splits, the one to read; all joins them
+    /// Of folders that hold several splits, the one to read; of files those whose names say it; all joins them
     #[arg(long, value_name = "SPLIT")]
     pub(crate) split: Option<String>,
     /// Special tokens that are in the text become their IDs; by default text is text

@@ -28,8 +28,12 @@ pub(crate) fn find(
     // One alone gives each of its files once.
     let mut given = (inputs.len() > 1).then(Given::default);
     let mut note = |number, file: &Path| given.as_mut().map_or(Ok(()), |given| given.add(number, file));
-    for (number, input) in inputs.iter().enumerate() {
-        let input = At::of(table, places, &absolute(input)?, options.split.as_deref())?;
+    let split = options.split.as_deref();
+    let at = |input: &PathBuf| At::of(table, places, &absolute(input)?, split);
+    let mut inputs: Vec<(usize, At<'_>)> =
+        inputs.iter().map(at).collect::<Result<Vec<_>>>()?.into_iter().enumerate().collect();
+    choose_files(&mut inputs, split)?;
+    for (number, input) in inputs {
         match input.content()? {
             Holding::Rows(probe, format) => {
                 let split = input.split.as_deref();
@@ -66,6 +70,19 @@ pub(crate) fn find(
         found[place].relative = relative;
     }
     Ok((found, opened))
+}
+
+// Where a split is wanted, of files those whose names say it; a folder chooses among what is in it.
+fn choose_files(inputs: &mut Vec<(usize, At<'_>)>, split: Option<&str>) -> Result<()> {
+    let files = inputs.iter().filter(|(_, at)| !at.is_folder).map(|(_, at)| at.path.clone());
+    let files: Vec<PathBuf> = files.collect();
+    let (Some(split), Some(first)) = (split, files.first()) else { return Ok(()) };
+    let at = if files.len() == 1 { first } else { first.parent().unwrap_or(first) };
+    let names = below_common_folder(&files);
+    let chosen = splits::chosen(names.iter().map(String::as_str), split, &at.display().to_string())?;
+    let mut chosen = chosen.into_iter();
+    inputs.retain(|(_, at)| at.is_folder || chosen.next().unwrap_or_default());
+    Ok(())
 }
 
 // An input's path from the root. What goes up and down again is followed: names of outputs are made from it.
@@ -111,14 +128,8 @@ impl<'a> At<'a> {
                 .at(path)
                 .field("split"));
         }
-        if !is_folder && split == splits::ALL {
-            return Ok(At { table, places, path: path.to_path_buf(), is_folder, split: None });
-        }
         if !is_folder {
-            return Err(Error::config(format!("the input is a file, which has no split {split:?}"))
-                .at(path)
-                .field("split")
-                .hint("leave split out: the file is all there is"));
+            return Ok(At { table, places, path: path.to_path_buf(), is_folder, split: None });
         }
         let inside = path.join(split);
         let is_own = places.root(&inside)?.entry("").is_ok_and(|entry| entry.is_folder);

@@ -60,7 +60,7 @@ pub struct TokenizeOptions {
     pub checkpoint_bytes: u64,
     /// No input at all gives an empty output instead of an error.
     pub allow_empty: bool,
-    /// Of folders that hold several splits, the one of this name.
+    /// Of folders that hold several splits, the one of this name; of files those whose names say it.
     pub split: Option<String>,
 }
 
