@@ -193,6 +193,21 @@ def test_caches_of_datasets_are_hidden(tmp_path: Path) -> None:
     assert texts(wr.open(f"{folder}/cache-01*.arrow")) == ["T"] * 6
 
 
+def test_a_pattern_passes_over_an_unfinished_folder_of_datasets(tmp_path: Path, s3: S3Server) -> None:
+    folder = tmp_path / "hc"
+    table(folder / "done" / "x-train.arrow", [{"text": "whole"}])
+    table(folder / "x.incomplete" / "x-train.arrow", [{"text": "half"}])
+    bucket, of_s3 = s3.put(folder), {"store_options": s3.options, "timeout": 30, "cache": tmp_path / "cache"}
+    for at, more in ((str(folder), {}), (bucket, of_s3)):
+        for pattern in ("**/*.arrow", "*/*.arrow", "**/x-*", "*"):
+            data = wr.open(f"{at}/{pattern}", **more)
+            assert texts(data) == ["whole"], pattern
+            assert any("x.incomplete" in name for name in data.info()["hidden"])
+        for pattern in ("x.incomplete/*.arrow", "*.incomplete/*.arrow", "x.incomplete/x-train.arrow"):
+            assert texts(wr.open(f"{at}/{pattern}", **more)) == ["half"], pattern
+    assert tokenized(f"{folder}/**/*.arrow", tmp_path / "out") == ["whole"]
+
+
 def test_compat_walks_as_its_original_does(tmp_path: Path) -> None:
     from windrow.compat.data_forager.datasets.jsonl import JsonlDataset
     from windrow.compat.data_forager.indexers.jsonl_indexer import create_default_jsonl_indexer

@@ -212,7 +212,8 @@ fn check(pattern: &str) -> Result<()> {
 fn searched(folder: &Path, pattern: &str, path: &Path) -> Result<(Vec<PathBuf>, Vec<String>)> {
     let Globbed { found: mut paths, mut hidden } = glob::glob(folder, pattern)?;
     paths.retain(|path| !is_own(path));
-    hidden.extend(paths.extract_if(.., |path| is_hidden_by_format(path, pattern)));
+    let is_hidden = |path: &Path| is_hidden_by_format(path.strip_prefix(folder).unwrap_or(path), pattern);
+    hidden.extend(paths.extract_if(.., |path| is_hidden(path)));
     let hidden: Vec<String> = hidden.iter().map(|path| path.display().to_string()).collect();
     if paths.is_empty() && !hidden.is_empty() {
         return Err(only_hidden(&hidden, path.display().to_string()));
@@ -237,13 +238,15 @@ fn refuse_tables(paths: &[PathBuf]) -> Result<()> {
     })
 }
 
-// Nor is what other programs keep there, unless the pattern begins as such names do.
+// Nor is what other programs keep there, a file or what is in such a folder, unless a part of the pattern begins, or ends, as such
+// names do. The path is the one below the folder where the pattern begins.
 fn is_hidden_by_format(path: &Path, pattern: &str) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let asked = pattern.rsplit('/').next().unwrap_or_default();
+    let names: Vec<_> = path.iter().map(|name| name.to_string_lossy()).collect();
     let hides = |(start, end): &(&str, &str)| {
-        let is_asked = if start.is_empty() { asked.ends_with(end) } else { asked.starts_with(start) };
-        name.starts_with(start) && name.ends_with(end) && !is_asked
+        let asks =
+            |asked: &str| if start.is_empty() { asked.ends_with(end) } else { asked.starts_with(start) };
+        let is_hidden = names.iter().any(|name| name.starts_with(start) && name.ends_with(end));
+        is_hidden && !pattern.split('/').any(asks)
     };
     formats().iter().any(|format| format.info().hidden.iter().any(hides))
 }
