@@ -149,6 +149,21 @@ def test_nothing_but_hidden_names_is_told_of(tmp_path: Path, s3: S3Server) -> No
     assert any("_temporary" in note for note in wr.verify(folder)["notes"])
 
 
+def test_verify_of_hidden_names_alone_is_bad(tmp_path: Path) -> None:
+    folder = tmp_path / "d"
+    put(folder / "_b.jsonl", lines("one"))
+    for beside in ("", "readme.txt"):
+        if beside:
+            put(folder / beside, "x")
+        found = wr.verify(folder)
+        assert [problem["what"] for problem in found["problems"]] == ["data"]
+        assert any("_b.jsonl" in note for note in found["notes"])
+        assert main("verify", folder) == 3
+    put(folder / "a.jsonl", lines("one"))
+    assert wr.verify(folder)["problems"] == []
+    assert main("verify", folder) == 0
+
+
 def test_hidden_sound_is_not_encoded(tmp_path: Path) -> None:
     for name in ("a.wav", "_b.wav", ".c.wav"):
         with wave.open(str(tmp_path / name), "wb") as sound:
@@ -451,7 +466,7 @@ def test_documents_beside_lines_are_still_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("names", [[], ["a.jsonl"], ["a.jsonl", "b.jsonl"], ["a.jsonl.gz"]])
-def test_nothing_is_an_error_unless_it_is_meant(tmp_path: Path, names: list[str]) -> None:
+def test_nothing_is_an_error_unless_it_is_meant(tmp_path: Path, capfd: pytest.CaptureFixture[str], names: list[str]) -> None:
     folder = tmp_path / "d"
     folder.mkdir()
     for name in names:
@@ -465,7 +480,11 @@ def test_nothing_is_an_error_unless_it_is_meant(tmp_path: Path, names: list[str]
             do()
         assert "allow_empty" in (found.value.hint or "") or not names
         assert do(allow_empty=True)["records"] == 0
+    capfd.readouterr()
     assert main("index", folder, "--index-folder", "i") == 1
+    said = capfd.readouterr().err
+    assert "allow_empty" not in said
+    assert "--allow-empty" in said or not names
     assert main("index", folder, "--index-folder", "i", "--allow-empty") == 0
     assert main("tokenize", folder, "--tokenizer", "bytes", "--out", tmp_path / "c") == 1
     assert main("tokenize", folder, "--tokenizer", "bytes", "--out", tmp_path / "c", "--allow-empty") == 0

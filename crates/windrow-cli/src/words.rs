@@ -1,12 +1,13 @@
 //! Hints of the library name what Python takes: here it is what a command line takes.
 
 /// Said otherwise as a whole.
-const PHRASES: [(&str, &str); 6] = [
+const PHRASES: [(&str, &str); 7] = [
     ("drop_last=False", "--keep-last"),
     ("read records with ds[i]", "read records with `windrow peek`"),
     ("ds[i] gives rows", "`windrow peek` shows rows"),
     ("view.coverage() counts", "`windrow report` with this view counts"),
     ("trust=True", "--trust"),
+    ("allow_empty=True", "--allow-empty"),
     ("allow_outside=True", "--allow-outside"),
 ];
 
@@ -52,6 +53,7 @@ mod tests {
             ("open one of them, as with split=\"val\"", "open one of them, as with --split \"val\""),
             ("columns= leaves it out, in_columns= does not", "--columns leaves it out, in_columns= does not"),
             ("check vocab_size= instead", "check --vocab-size instead"),
+            ("allow_empty=True writes an empty index", "--allow-empty writes an empty index"),
             ("move it; trust=True reads it too", "move it; --trust reads it too"),
             ("leave dtype= out", "leave dtype= out"),
         ] {

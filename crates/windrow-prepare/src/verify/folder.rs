@@ -86,6 +86,10 @@ impl Work<'_> {
             self.note_untold(base, entries.iter().filter(rest));
         } else if lines.is_empty() {
             self.is_data(base, "", options)?;
+            if !hidden.is_empty() && !options.gc && self.recognised(base, "")?.is_none() {
+                self.only_hidden(base);
+                return Ok(());
+            }
             self.each_by_itself(base, &entries)?;
             self.out.note(format!(
                 "nothing here says what it should be: no {}, no index, no JSONL, so it was read and not checked",
@@ -96,6 +100,12 @@ impl Work<'_> {
             self.note_untold(base, entries.iter().filter(rest));
         }
         Ok(())
+    }
+
+    // Nothing there is data but for what is hidden, which a note names.
+    fn only_hidden(&mut self, base: &Path) {
+        let (base, expected) = (base.display().to_string(), "at least one file of data".to_string());
+        self.out.findings.problem(&base, None, "data", expected, "none that is not hidden".to_string());
     }
 
     // Files of data that nothing spoke of.
