@@ -36,7 +36,7 @@ def foreign(folder: Path) -> list[Set]:
     add("series-json", "series.json", text)
     add("series-jsonl, gzip", "series.jsonl.gz", gzip.compress(b"".join(json.dumps(one).encode() + b"\n" for one in series)))
     add("yaml", "series.yaml", b"".join(b"- sequence: " + json.dumps(one).encode() + b"\n  name: s\n" for one in series))
-    add("csv", "table.csv", b"date,a,b\n" + b"".join(f"2020-01-{n % 28 + 1:02},{n},{n / 4}\n".encode() for n in range(100)))
+    add("csv", "table.csv", b"date,a,b\n" + b"".join(f"2020-01-{n // 24 + 1:02} {n % 24:02}:00,{n},{n / 4}\n".encode() for n in range(100)))
     add("gluonts", "data.json", b"".join(json.dumps({"start": "2020-01-01", "target": one}).encode() + b"\n" for one in series))
     values = [":".join([f"T{n}", ",".join(map(str, one))]) for n, one in enumerate(series)]
     add("tsf", "data.tsf", "\n".join(["@attribute series_name string", "@data", *values, ""]).encode())
