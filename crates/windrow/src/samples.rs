@@ -66,7 +66,7 @@ impl Samples {
     /// # let path = dir.path().join("tokens.bin");
     /// std::fs::write(&path, (0..9u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>()).unwrap();
     /// let view = windrow::open(&path)?.pack(4)?.with_labels(Labels::Same)?;
-    /// assert_eq!(view.batch(&[1], 0)?.get::<i64>("labels")?, [-100, 5, 6, 7]);
+    /// assert_eq!(view.batch(&[1], 0)?.get::<i64>("labels")?, [4, 5, 6, 7]);
     /// assert_eq!(view.with_labels(Labels::None)?.batch(&[1], 0)?.fields().len(), 1);
     /// # Ok::<(), windrow::Error>(())
     /// ```

@@ -24,7 +24,7 @@ pub fn copy_values(values: &Values<'_>, skip: usize, out: &mut [u8], dtype: DTyp
     match cast_values(values, skip, out, dtype)? {
         None => Ok(()),
         // Read as float32, which has been told.
-        Some(_) if matches!(values.decode, Decode::Single | Decode::Literal) => Ok(()),
+        Some(_) if dtype != DType::F64 && matches!(values.decode, Decode::Single | Decode::Literal) => Ok(()),
         Some(Rounded { stored, laid, .. }) => Err(Error::corrupt(format!(
             "the number {stored} does not fit {dtype}, the dtype of the batch: it would turn into {laid}"
         ))
