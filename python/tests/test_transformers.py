@@ -117,12 +117,6 @@ def test_labels_that_a_model_would_shift_twice_are_refused(ds: wr.Dataset) -> No
         wr.torch.varlen(batch, names="trl")
 
 
-def test_the_first_label_of_a_block_is_not_counted(ds: wr.Dataset) -> None:
-    batch = next(wr.Loader(ds.pack(16, labels="same"), 8, framework="torch"))
-    # What Trainer divides the loss by is what the model learns.
-    assert (batch["labels"] != -100).sum() == 8 * 15 and (batch["labels"][:, 0] == -100).all()
-
-
 @pytest.mark.parametrize("view", ["records", "windows"])
 def test_padding_is_not_learned(ds: wr.Dataset, tmp_path: Path, view: str) -> None:
     rows = getattr(ds, view)(16, labels="same")

@@ -26,8 +26,9 @@ def varlen(batch: Mapping[str, Any], names: Literal["transformers"] | None = Non
 
     With ``names="transformers"`` it is what Hugging Face's causal models with flash attention take, as ``model(**row, use_cache=False)``:
     ``input_ids``, ``labels`` and ``position_ids`` int64 ``[1, total]``, ``cu_seq_lens_q`` and ``cu_seq_lens_k`` int32
-    ``[documents + 1]``, ``max_length_q`` and ``max_length_k``, each an ``int``. Position IDs begin at 0 in each document. Those models
-    find the documents in batches of one row only, and shift labels themselves.
+    ``[documents + 1]``, ``max_length_q`` and ``max_length_k``, each an ``int``. Position IDs begin at 0 in each document, whose
+    first label is -100, as the token before it is of another. Those models find the documents in batches of one row only, and
+    shift labels themselves.
 
     Raises:
         ConfigError: a batch without ``cu_seqlens``, or one sample instead of a batch; for transformers labels that are not the
@@ -82,6 +83,8 @@ def _of_transformers(row: dict[str, Any], lengths: torch.Tensor) -> dict[str, An
                 "the labels are not the inputs: transformers' models shift labels themselves, and would learn the token after the next",
                 hint='cut the view with labels="same"',
             )
+        # The token before it is of another document.
+        flat["labels"] = labels.index_fill(0, ends[:-1].long(), -100)
     flat["position_ids"] = torch.arange(len(starts), device=starts.device) - starts
     out: dict[str, Any] = {name: values[None] for name, values in flat.items()}
     return {**out, "cu_seq_lens_q": ends, "cu_seq_lens_k": ends, "max_length_q": longest, "max_length_k": longest}
