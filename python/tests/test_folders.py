@@ -507,7 +507,7 @@ def test_a_table_without_rows_is_nothing(tmp_path: Path) -> None:
         wr.prep.plan("convert", tmp_path / "none", tmp_path / "job", to="shards")
     assert wr.convert(tmp_path / "none", tmp_path / "out", to="shards", allow_empty=True)["records"] == 0
     program = ("convert", tmp_path / "none", tmp_path / "cli", "--to", "shards")
-    assert main(*program) == 1
+    assert main(*program) == 2
     assert main(*program, "--allow-empty") == 0
     # No other program could open it.
     with pytest.raises(wr.ConfigError, match="no record to write"):
