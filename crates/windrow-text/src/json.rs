@@ -22,6 +22,9 @@ const FILE_NAME: &str = "tokenizer.json";
 /// Files that are a tokenizer to other programs.
 const OTHERS: [&str; 5] = ["merges.txt", "vocab.txt", "tokenizer.model", "tekken.json", "spiece.model"];
 
+/// A key that every tokenizer.json has.
+const MODEL: &[u8] = b"\"model\":";
+
 /// How long the fast way is compared with the reference, at each load, on strings made of the definition itself.
 const COMPARED_FOR: Duration = Duration::from_millis(100);
 
@@ -64,8 +67,6 @@ pub(crate) fn read(path: &Path) -> Result<(PathBuf, Vec<u8>)> {
             return Err(of_another_kind(&path, other));
         }
         path.push(FILE_NAME);
-    } else if let Some(other) = OTHERS.into_iter().find(|name| path.ends_with(name) && !has_model(&path)) {
-        return Err(of_another_kind(path.parent().unwrap_or(Path::new("")), other));
     }
     let about = std::fs::metadata(&path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {
@@ -84,12 +85,12 @@ pub(crate) fn read(path: &Path) -> Result<(PathBuf, Vec<u8>)> {
         .at(&path));
     }
     let content = std::fs::read(&path).map_err(|e| Error::io("read the tokenizer", &path, e))?;
-    Ok((path, content))
-}
-
-// A tokenizer.json, whatever it is called.
-fn has_model(path: &Path) -> bool {
-    std::fs::read(path).is_ok_and(|content| content.windows(8).any(|part| part == b"\"model\":"))
+    // A tokenizer.json may be called otherwise.
+    let has_model = || content.windows(MODEL.len()).any(|part| part == MODEL);
+    match OTHERS.into_iter().find(|name| path.ends_with(name) && !has_model()) {
+        Some(other) => Err(of_another_kind(path.parent().unwrap_or(Path::new("")), other)),
+        None => Ok((path, content)),
+    }
 }
 
 fn of_another_kind(folder: &Path, file: &str) -> Error {

@@ -349,12 +349,12 @@ fn in_a_folder(probe: &Probe) -> Option<String> {
     Some(format!("the folder {name:?} in it is {}: open that one", format.info().title))
 }
 
-// A walk leaves out the names of version 2.
 // Parts of an array, or of a group, and no names that somebody hid.
 fn is_of_zarr(name: &str) -> bool {
     [".zarray", ".zattrs", ".zgroup", ".zmetadata"].contains(&crate::store::key::name_of(name))
 }
 
+// A walk leaves out the names of version 2.
 fn is_zarr(probe: &Probe) -> bool {
     ["zarr.json", ".zarray", ".zgroup"].iter().any(|name| probe.store.entry(&probe.below(name)).is_ok())
 }
