@@ -23,93 +23,60 @@
 //! [`LoaderBuilder`] makes a loader. What they are made of is in [`windrow_core`], re-exported here as [`dev`].
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod blocks;
-mod builder;
-#[cfg(feature = "text")]
-mod chat;
-mod compared;
-mod covariates;
-mod cut;
-mod cut_warnings;
-mod dataset;
-#[cfg(feature = "text")]
-mod encode;
-mod exclude;
-pub mod format;
-mod formats;
-mod grouping;
-mod in_memory;
-mod listing;
-pub mod loss_mask;
-#[cfg(feature = "text")]
-mod masked;
-mod measure;
-mod metrics;
-mod mixed;
-mod mixing;
-mod mixture;
-mod open;
-mod ordered;
+/// How data is opened and written: options, and what is said of each format.
+pub mod format {
+    pub use windrow_core::format::write::{Target, WriteFormat, WriteOptions};
+    pub use windrow_core::format::{
+        Axis, Format, FormatInfo, Holds, Options, Payload, Takes, Verify, WriteOption,
+    };
+    pub use windrow_core::store::Io;
+    pub use windrow_formats::{read_prompt, tensor_file};
+}
+mod mix;
+mod opening;
+mod order;
 mod output;
-mod owner;
 #[cfg(doctest)]
 mod pages;
-mod part;
-mod paths;
 pub mod prep;
 pub mod prepare;
 pub mod preview;
-pub mod ranks;
-mod rebuild;
-mod recipe;
-mod remote;
-mod reopen;
-mod resolve;
-mod room;
-mod samples;
-mod scope;
-mod several;
-mod shares;
-mod shuffle;
+mod run;
 #[cfg(feature = "dac")]
 pub mod sound;
-mod split;
-mod split_by_time;
-mod traced;
-mod unread;
-mod view_recipe;
 mod views;
-mod windowing;
-mod write;
 
-pub use blocks::Blocks;
-pub use builder::LoaderBuilder;
+pub use mix::shares::Shares;
+pub use mix::{Mixture, MixtureOptions, Part, mix, mix_with, part_named, temperature};
+pub use opening::dataset::{Dataset, Info};
+pub use opening::formats::{format_info, formats};
+pub use opening::listing::{listing, write_listing};
+pub use opening::owner::Owner;
+pub use opening::paths::Paths;
+pub use opening::{open, open_with, verify};
+pub use order::blocks::Blocks;
+pub use order::measure::Measured;
+pub use order::mixing::Mixing;
+pub use order::shuffle::Shuffle;
 #[cfg(feature = "text")]
-pub use chat::{ChatEncoder, not_of_chat};
-pub use compared::{Comparison, PlanDifference, compare};
-pub use dataset::{Dataset, Info};
+pub use prepare::chat::{ChatEncoder, not_of_chat};
 #[cfg(feature = "text")]
-pub use encode::TextEncoder;
-pub use formats::{format_info, formats};
-pub use listing::{listing, write_listing};
+pub use prepare::encode::TextEncoder;
+pub use prepare::loss_mask;
 #[cfg(feature = "text")]
-pub use masked::MaskedEncoder;
-pub use measure::Measured;
-pub use metrics::{metrics, prometheus};
-pub use mixing::Mixing;
-pub use mixture::{Mixture, MixtureOptions, Part, mix, mix_with, part_named, temperature};
-pub use open::{open, open_with, verify};
-pub use owner::Owner;
-pub use paths::Paths;
-pub use rebuild::{Rebuilt, rebuild_metadata};
-pub use recipe::{Recipe, RecipePart};
-pub use samples::Samples;
-pub use scope::Scope;
-pub use shares::Shares;
-pub use shuffle::Shuffle;
-pub use traced::{TracedRead, TracedRow, trace_row};
-pub use view_recipe::{LossOn, Pad, ScalerName, ViewRecipe};
-pub use windowing::{Scaler, Windowing};
+pub use prepare::masked::MaskedEncoder;
+pub use prepare::rebuild::{Rebuilt, rebuild_metadata};
+pub use prepare::write::{ENCODE_TO, TOKENIZE_TO, Written, write_options, writer, written};
+pub use run::builder::LoaderBuilder;
+pub use run::compared::{Comparison, PlanDifference, compare};
+pub use run::metrics::{metrics, prometheus};
+pub use run::ranks;
+pub use run::recipe::{Recipe, RecipePart};
+pub use run::traced::{TracedRead, TracedRow, trace_row};
+pub use views::recipe::{LossOn, Pad, ScalerName, ViewRecipe};
+pub use views::samples::Samples;
+pub use views::scope::Scope;
+pub use views::windowing::{Scaler, Windowing};
 #[cfg(feature = "audio")]
 pub use windrow_audio as audio;
 /// The modules of the engine, for authors of formats, stores and front ends: they may change with any version.
@@ -130,4 +97,3 @@ pub use windrow_dac as dac;
 pub use windrow_text as text;
 #[cfg(feature = "zarr")]
 pub use windrow_zarr as zarr;
-pub use write::{ENCODE_TO, TOKENIZE_TO, Written, write_options, writer, written};

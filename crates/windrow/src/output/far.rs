@@ -40,7 +40,7 @@ pub(super) struct Far {
 impl Far {
     pub(super) fn begin(location: &Location, shape: Shape, task: &Task<'_>, stores: &Options) -> Result<Far> {
         let url = format!("{}/{}", location.root, location.key);
-        let store = Remote::new(location, crate::remote::of_store(stores))?;
+        let store = Remote::new(location, crate::opening::remote::of_store(stores))?;
         let place = Place { store, location: location.clone(), shape };
         let run = hash_of(&format!("{url}\n{}", task.described));
         let cache = stores.cache.clone().map_or_else(cache_folder, Ok)?;

@@ -84,7 +84,7 @@ impl Output {
 
     #[cfg(feature = "remote")]
     pub(crate) fn begin(out: &Path, task: &Task<'_>, stores: &Options) -> Result<Output> {
-        let far = crate::remote::location(out)?.map(|location| {
+        let far = crate::opening::remote::location(out)?.map(|location| {
             location.check_writable(&out.to_string_lossy())?;
             let shape = Shape::of(&task.what, &location)?;
             Far::begin(&location, shape, task, stores)
@@ -95,7 +95,7 @@ impl Output {
     /// This build writes to paths of this machine.
     #[cfg(not(feature = "remote"))]
     pub(crate) fn begin(out: &Path, _task: &Task<'_>, stores: &Options) -> Result<Output> {
-        crate::remote::Stores::default().place(out, stores)?;
+        crate::opening::remote::Stores::default().place(out, stores)?;
         Ok(Output { given: out.to_path_buf() })
     }
 

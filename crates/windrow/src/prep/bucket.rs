@@ -34,7 +34,7 @@ impl Bucket {
         location.check_writable(&format!("{}/{}", location.root, location.key))?;
         // Parts are read once, to be joined.
         let options = Options { cache_limit: stores.cache_limit.or(Some(0)), ..stores.clone() };
-        let remote = Remote::new(location, crate::remote::of_store(&options))?;
+        let remote = Remote::new(location, crate::opening::remote::of_store(&options))?;
         let scratch = match scratch {
             Some(scratch) => scratch.to_path_buf(),
             None => stores.cache.clone().map_or_else(cache_folder, Ok)?.join(FOLDER),

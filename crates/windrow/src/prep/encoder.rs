@@ -5,10 +5,10 @@ use windrow_core::Result;
 use windrow_text::{NAMES, Tokenizer};
 
 use super::how::{Encoder, Tokenizing};
-use crate::chat::{ChatEncoder, not_of_chat};
-use crate::encode::TextEncoder;
-use crate::masked::MaskedEncoder;
 use crate::prepare::TokenizeOptions;
+use crate::prepare::chat::{ChatEncoder, not_of_chat};
+use crate::prepare::encode::TextEncoder;
+use crate::prepare::masked::MaskedEncoder;
 
 impl Tokenizing {
     /// The encoder and the options that it says.

@@ -45,10 +45,10 @@ pub use self::converting::Converting;
 #[cfg(feature = "dac")]
 pub use self::encoding::Encoding;
 pub use self::how::{Chatting, Encoder, Tokenizing};
-use crate::formats;
+use crate::opening::formats::formats;
+use crate::opening::remote::ReadOnce;
 use crate::output::{Output, Task, What};
 use crate::prepare::{IndexOptions, TokenizeOptions};
-use crate::remote::ReadOnce;
 
 #[cfg(feature = "dac")]
 use windrow_prepare::prep::{ENCODE, EncodeWorker};
@@ -393,12 +393,12 @@ fn place(
 ) -> Result<Box<dyn Place>> {
     let layout = in_parts(formats())?;
     #[cfg(feature = "remote")]
-    if let Some(location) = crate::remote::location(out)? {
+    if let Some(location) = crate::opening::remote::location(out)? {
         return Ok(Box::new(bucket::Bucket::new(&location, hash, scratch, stores)?));
     }
     let _ = (hash, scratch, stores);
     if is_url(out) {
-        crate::remote::Stores::default().place(out, stores)?;
+        crate::opening::remote::Stores::default().place(out, stores)?;
     }
     Ok(Box::new(Folder::new(out, &[layout.folder(), layout.jobs()], durable)))
 }

@@ -8,7 +8,7 @@ use windrow_core::store::{Local, Store, not_only_hidden};
 use windrow_core::{Error, Result};
 
 use super::Skip;
-use crate::unread::unread;
+use crate::opening::unread::unread;
 
 /// Endings of sound files that are read, in any case.
 pub const SUFFIXES: [&str; 15] = [

@@ -17,7 +17,7 @@ const ALLOWED: [&str; 6] = [
     "windrow-formats/src/",
     "windrow-zarr/src/layout.rs",
     "windrow-arrow/src/layout.rs",
-    "windrow/src/write.rs",
+    "windrow/src/prepare/write.rs",
     "windrow-py/src/",
 ];
 

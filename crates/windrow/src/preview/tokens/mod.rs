@@ -2,7 +2,7 @@
 
 use windrow_core::source::{Kind, Source};
 
-use crate::formats::format_info;
+use crate::opening::formats::format_info;
 
 #[cfg_attr(not(feature = "text"), path = "no_tokenizer.rs")]
 mod decoding;

@@ -1,0 +1,166 @@
+//! How well an order mixes neighbours, from the order alone: no data is read.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use windrow_core::Result;
+use windrow_core::sampler::{Order, Turn};
+
+use crate::order::blocks::Blocks;
+use crate::order::ordered::bytes_of;
+use crate::run::builder::LoaderBuilder;
+
+/// Batches that are looked at, spread over an epoch.
+const BATCHES: u64 = 64;
+
+/// Pairs of neighbours that are looked at.
+const PAIRS: u64 = 4096;
+
+/// How well the order of a view, or of a part of a mixture, mixes neighbours. Blocks are those of the order; where it has none,
+/// runs of samples of 8 MiB.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Mixing {
+    /// The order.
+    pub order: String,
+    /// Rows of a batch, over all ranks, on average.
+    pub rows: f64,
+    /// Samples of a block.
+    pub block_size: u64,
+    /// Number of blocks.
+    pub blocks: u64,
+    /// How many blocks of equal weight would give a batch as much variety: G² / E[Σ c²], of c rows of a block in a batch of G.
+    /// At most G and the number of blocks.
+    pub effective_blocks: f64,
+    /// By what the variance of a batch's mean is multiplied, for a property that all samples of a block share; 1 is that of a
+    /// global shuffle. For a property with share ρ between blocks: 1 + ρ · (this − 1).
+    pub excess_variance: f64,
+    /// Samples over which a block is spread.
+    pub reach: u64,
+    /// The mean distance in the order of samples i and i + 1 of a block, where 1 is that of a global shuffle.
+    pub neighbours_apart: f64,
+}
+
+/// What was counted of one view.
+#[derive(Default)]
+struct Counted {
+    rows: f64,
+    rows_squared: f64,
+    blocks_squared: f64,
+}
+
+impl LoaderBuilder {
+    /// How well the order mixes, for each view in order: over 64 batches of the first epoch, or all if it has fewer.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("tokens.bin");
+    /// # windrow::prepare::dummy(&path, 1000, 100_001, 0, false)?;
+    /// use windrow::Blocks;
+    ///
+    /// let loader = windrow::open(&path)?.pack(10)?.loader().global_batch_size(64).rank(0, 1);
+    /// let near = &loader.clone().shuffle(Blocks::new().size(10)).mixing()?[0];
+    /// assert!(near.effective_blocks > 40.0 && near.effective_blocks < 64.0);
+    /// assert!(loader.shuffle(false).mixing()?[0].effective_blocks < near.effective_blocks);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`LoaderBuilder::plan`].
+    pub fn mixing(&self) -> Result<Vec<Mixing>> {
+        let (orders, global_batch) = (self.orders()?, self.global_batch()?.max(1));
+        let plan = self.plan()?;
+        let starts: Vec<u64> = (self.parts().iter())
+            .scan(0, |start, samples| Some(std::mem::replace(start, *start + samples.len())))
+            .collect();
+        let sizes: Vec<u64> = (orders.iter().zip(self.parts()))
+            .map(|(order, samples)| match order {
+                Order::Blocks(shape) => shape.size,
+                _ => Blocks::new().shape(samples.len(), bytes_of(samples), global_batch).size,
+            })
+            .collect();
+        let part_of = |sample: u64| starts.partition_point(|start| *start <= sample) - 1;
+
+        let sampler = plan.sampler();
+        let len = sampler.len(0).unwrap_or(u64::MAX);
+        let in_epoch = (len / global_batch).max(1);
+        let n_batches = in_epoch.min(BATCHES);
+        let mut counted: Vec<Counted> = starts.iter().map(|_| Counted::default()).collect();
+        let mut turns = Vec::new();
+        for batch in 0..n_batches {
+            let start =
+                (u128::from(batch) * u128::from(in_epoch) / u128::from(n_batches)) as u64 * global_batch;
+            turns.clear();
+            sampler.turns(0, start..start.saturating_add(global_batch).min(len), &mut turns);
+            let mut rows: BTreeMap<(usize, u64), u64> = BTreeMap::new();
+            for turn in &turns {
+                let part = part_of(turn.sample);
+                *rows.entry((part, (turn.sample - starts[part]) / sizes[part])).or_default() += 1;
+            }
+            let mut of_parts = vec![0u64; starts.len()];
+            for ((part, _), n) in rows {
+                of_parts[part] += n;
+                counted[part].blocks_squared += (n as f64).powi(2);
+            }
+            for (counted, n) in counted.iter_mut().zip(of_parts) {
+                counted.rows += n as f64;
+                counted.rows_squared += (n as f64).powi(2);
+            }
+        }
+        let mixing = orders.iter().zip(self.parts()).zip(counted).enumerate();
+        let mixing = mixing.map(|(number, ((order, samples), counted))| {
+            let (n, size) = (samples.len(), sizes[number]);
+            let position = |sample| sampler.position(0, Turn { sample: starts[number] + sample, pass: 0 });
+            let rows = counted.rows / n_batches as f64;
+            let apart = apart(n, size, &position) * rows / global_batch as f64;
+            Ok(Mixing {
+                order: order.of(n, 0)?.describe(),
+                rows,
+                block_size: size,
+                blocks: n.div_ceil(size),
+                effective_blocks: counted.rows_squared / counted.blocks_squared.max(1.0),
+                excess_variance: excess(&counted, n, size, n_batches),
+                reach: match order {
+                    Order::Blocks(shape) => {
+                        shape.lanes.saturating_mul(shape.pool).saturating_mul(shape.size).min(n)
+                    }
+                    Order::Shuffle => n,
+                    Order::Sequential => size.min(n),
+                },
+                neighbours_apart: apart / (n as f64 / 3.0),
+            })
+        });
+        mixing.collect()
+    }
+}
+
+// Two rows of a batch share a block more often than two samples do.
+fn excess(counted: &Counted, n: u64, size: u64, n_batches: u64) -> f64 {
+    let pairs = counted.rows_squared - counted.rows;
+    let (whole, rest) = ((n / size) as f64, (n % size) as f64);
+    let pairs_of = |samples: f64| samples * (samples - 1.0);
+    let usual = (whole * pairs_of(size as f64) + pairs_of(rest).max(0.0)) / pairs_of(n as f64).max(1.0);
+    if pairs <= 0.0 || usual >= 1.0 {
+        return 1.0;
+    }
+    let shared = (counted.blocks_squared - counted.rows) / pairs;
+    let rows = counted.rows / n_batches as f64;
+    (1.0 + (rows - 1.0) * (shared - usual) / (1.0 - usual)).max(0.0)
+}
+
+// The mean distance of neighbours of a block, in positions.
+fn apart(n: u64, size: u64, position: &dyn Fn(u64) -> Option<u64>) -> f64 {
+    let n_pairs = n.saturating_sub(1).min(PAIRS);
+    let (mut sum, mut found) = (0.0, 0.0);
+    for pair in 0..n_pairs {
+        let sample = (u128::from(pair) * u128::from(n - 1) / u128::from(n_pairs)) as u64;
+        if (sample + 1).is_multiple_of(size) {
+            continue;
+        }
+        // A mixture may end before they come.
+        if let (Some(one), Some(next)) = (position(sample), position(sample + 1)) {
+            sum += one.abs_diff(next) as f64;
+            found += 1.0;
+        }
+    }
+    if found > 0.0 { sum / found } else { 0.0 }
+}

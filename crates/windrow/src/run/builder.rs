@@ -1,0 +1,316 @@
+//! From samples to a loader: order, batch size, rank.
+
+use std::sync::Arc;
+
+use windrow_core::Result;
+use windrow_core::loader::{BatchSize, Loader, Options};
+use windrow_core::plan::{LastBatch, Plan};
+use windrow_core::sampler::{Order, Shard};
+
+use crate::mix::Mixture;
+use crate::order::ordered;
+use crate::order::room;
+use crate::order::shuffle::Shuffle;
+use crate::run::ranks::{self, Found};
+use crate::run::recipe::{Recipe, RecipePart};
+use crate::views::recipe::ScalerName;
+use crate::views::samples::Samples;
+use crate::views::windowing::function_in_text;
+
+/// Makes a [`Loader`]. Defaults: batch size 1, shuffled, seed 0, the last partial batch left out, for ever, rank and
+/// world size from the environment of torchrun or Slurm, threads as there are cores, 4 batches ahead.
+#[derive(Clone)]
+pub struct LoaderBuilder {
+    from: From,
+    shuffle: Shuffle,
+    seed: u64,
+    batch: BatchSize,
+    last: LastBatch,
+    skip: Vec<(u64, u64)>,
+    shard: Option<(u64, u64)>,
+    epochs: Option<u64>,
+    threads: Option<usize>,
+    prefetch: usize,
+}
+
+#[derive(Clone)]
+enum From {
+    One(Box<Samples>),
+    Mixed(Mixture),
+}
+
+impl Samples {
+    /// A loader of these samples.
+    pub fn loader(&self) -> LoaderBuilder {
+        LoaderBuilder::new(From::One(Box::new(self.clone())))
+    }
+}
+
+impl Mixture {
+    /// A loader of the mixture.
+    pub fn loader(&self) -> LoaderBuilder {
+        LoaderBuilder::new(From::Mixed(self.clone()))
+    }
+}
+
+impl LoaderBuilder {
+    fn new(from: From) -> Self {
+        LoaderBuilder {
+            from,
+            shuffle: Shuffle::On,
+            seed: 0,
+            batch: BatchSize::PerRank(1),
+            last: LastBatch::Drop,
+            skip: Vec::new(),
+            shard: None,
+            epochs: None,
+            threads: None,
+            prefetch: 4,
+        }
+    }
+
+    /// Rows of a batch, for each rank.
+    #[must_use]
+    pub fn batch_size(mut self, rows: u64) -> Self {
+        self.batch = BatchSize::PerRank(rows);
+        self
+    }
+
+    /// Rows of a batch, for all ranks together.
+    #[must_use]
+    pub fn global_batch_size(mut self, rows: u64) -> Self {
+        self.batch = BatchSize::Global(rows);
+        self
+    }
+
+    /// `true`: random order, another one each epoch; `false`: the order of the records; [`Blocks`](crate::Blocks): random too,
+    /// and neighbours come at about the same time, for data in a slow store.
+    #[must_use]
+    pub fn shuffle(mut self, shuffle: impl Into<Shuffle>) -> Self {
+        self.shuffle = shuffle.into();
+        self
+    }
+
+    /// Keys the order and the random crops.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// What becomes of an epoch's last batch when it is not full.
+    #[must_use]
+    pub fn last_batch(mut self, last: LastBatch) -> Self {
+        self.last = last;
+        self
+    }
+
+    /// Leaves out positions of the run, each range as (the first, the first after it), counted over its epochs and over all
+    /// ranks: what follows a skip begins a batch, and what precedes it ends one, as [`LoaderBuilder::last_batch`] says of an
+    /// epoch's last. A state that has not come past the beginning of a skip may be one of the run without it.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("tokens.bin");
+    /// # windrow::prepare::dummy(&path, 100, 100, 0, false)?;
+    /// let view = windrow::open(&path)?.pack(4)?;
+    /// let mut before = view.loader().batch_size(2).shuffle(false).rank(0, 1).build()?;
+    /// let first = before.next_batch().unwrap()?;
+    /// let mut after = view.loader().batch_size(2).shuffle(false).rank(0, 1).skip(&[(2, 8)]).build()?;
+    /// after.resume(&before.state())?;
+    /// let ninth = view.batch(&[8, 9], 0)?;
+    /// assert_eq!(after.next_batch().unwrap()?.get::<i64>("labels")?, ninth.get::<i64>("labels")?);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    #[must_use]
+    pub fn skip(mut self, ranges: &[(u64, u64)]) -> Self {
+        self.skip = ranges.to_vec();
+        self
+    }
+
+    /// This rank among `world_size`; otherwise the environment says, as in [`ranks::from_environment`].
+    #[must_use]
+    pub fn rank(mut self, rank: u64, world_size: u64) -> Self {
+        self.shard = Some((rank, world_size));
+        self
+    }
+
+    /// Ends after so many epochs; `None` never ends.
+    #[must_use]
+    pub fn epochs(mut self, epochs: Option<u64>) -> Self {
+        self.epochs = epochs;
+        self
+    }
+
+    /// Threads that lay batches ahead; 0 lays each when asked. `None`: as many as there are cores, at most 8.
+    #[must_use]
+    pub fn threads(mut self, threads: Option<usize>) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Batches kept ready.
+    #[must_use]
+    pub fn prefetch(mut self, batches: usize) -> Self {
+        self.prefetch = batches;
+        self
+    }
+
+    /// The names of a mixture's parts, in the order of their numbers; none of a view by itself.
+    pub fn part_names(&self) -> &[String] {
+        match &self.from {
+            From::One(_) => &[],
+            From::Mixed(mixture) => &mixture.names,
+        }
+    }
+
+    /// The pure function without the loader.
+    ///
+    /// # Errors
+    /// `Config` where blocks do not fit the view or its number of samples; `Mismatch` when the views of a mixture lay different
+    /// tensors.
+    pub fn plan(&self) -> Result<Plan> {
+        let orders = self.orders()?;
+        let plan = match &self.from {
+            From::One(samples) => {
+                let order = orders.first().copied().unwrap_or_default();
+                let sampler = order.of(samples.len(), self.seed)?;
+                let sampler = match &samples.grouping {
+                    Some(grouping) => grouping.order(sampler, order != Order::Sequential, self.seed)?,
+                    None => sampler,
+                };
+                Plan::new(vec![samples.feed().clone()], sampler, self.seed)
+            }
+            From::Mixed(mixture) => mixture.plan(&orders, self.seed),
+        };
+        plan?.skipping(&self.skip)
+    }
+
+    /// Whether the order depends on the number of ranks: blocks whose numbers are chosen for the batch of all of them, where
+    /// the batch is given for each.
+    pub fn order_asks_for_ranks(&self) -> bool {
+        matches!(self.batch, BatchSize::PerRank(_)) && self.shuffle.asks_for_batch()
+    }
+
+    /// The same with the order that it has now, whatever the number of ranks and the batch size become.
+    ///
+    /// # Errors
+    /// As [`LoaderBuilder::plan`].
+    pub fn with_order_fixed(&self) -> Result<LoaderBuilder> {
+        Ok(LoaderBuilder { shuffle: self.fixed()?, ..self.clone() })
+    }
+
+    // The order of each view.
+    pub(crate) fn orders(&self) -> Result<Vec<Order>> {
+        ordered::orders(
+            &self.shuffle,
+            self.parts(),
+            (self.part_names(), &self.shares()),
+            self.global_batch()?,
+        )
+    }
+
+    // The order with its numbers.
+    fn fixed(&self) -> Result<Shuffle> {
+        if matches!(self.shuffle, Shuffle::Off | Shuffle::On) {
+            return Ok(self.shuffle.clone());
+        }
+        let mut shapes = self.orders()?.into_iter().filter_map(|order| match order {
+            Order::Blocks(shape) => Some(shape.into()),
+            Order::Sequential | Order::Shuffle => None,
+        });
+        Ok(match &self.from {
+            From::One(_) => shapes.next().map_or(Shuffle::On, Shuffle::Blocks),
+            From::Mixed(_) => Shuffle::Parts(shapes.collect()),
+        })
+    }
+
+    /// The views that it takes samples from: one, or those of a mixture in their order.
+    pub fn parts(&self) -> &[Samples] {
+        match &self.from {
+            From::One(samples) => std::slice::from_ref(samples.as_ref()),
+            From::Mixed(mixture) => &mixture.samples,
+        }
+    }
+
+    // Of each view, the largest share of a batch that it ever has.
+    fn shares(&self) -> Vec<f64> {
+        match &self.from {
+            From::One(_) => vec![1.0],
+            From::Mixed(mixture) => mixture.shares.of_views(),
+        }
+    }
+
+    pub(crate) fn global_batch(&self) -> Result<u64> {
+        Ok(match self.batch {
+            BatchSize::Global(rows) => rows,
+            BatchSize::PerRank(rows) => rows.saturating_mul(self.found()?.shard.world_size()),
+        })
+    }
+
+    /// The loader, before its first batch.
+    ///
+    /// # Errors
+    /// `Config` when the options would never give a batch, or the environment's rank makes no sense.
+    pub fn build(&self) -> Result<Loader> {
+        self.parts().iter().try_for_each(Samples::refuse_none)?;
+        let Found { shard, by } = self.found()?;
+        log::debug!("reads as rank {} of {} ({by})", shard.rank(), shard.world_size());
+        let options = Options {
+            batch: self.batch,
+            shard,
+            last: self.last,
+            epochs: self.epochs,
+            threads: self.threads,
+            prefetch: self.prefetch,
+        };
+        let loader = Loader::new(Arc::new(self.plan()?), &options)?;
+        let orders = self.orders()?;
+        room::check(&orders, self.parts(), &self.shares(), loader.steps())?;
+        ordered::tell(&orders, self.parts(), self.part_names(), loader.steps());
+        Ok(loader)
+    }
+
+    /// The plan as text, to trace it later.
+    ///
+    /// # Errors
+    /// As [`LoaderBuilder::build`]; `Config` where records are scaled by a function of the caller's, or are in memory.
+    pub fn recipe(&self) -> Result<Recipe> {
+        for samples in self.parts() {
+            samples.dataset().in_text()?;
+            if let ScalerName::Custom(name) = samples.recipe().view.scaler() {
+                return Err(function_in_text(name));
+            }
+        }
+        let parts: Vec<RecipePart> =
+            self.parts().iter().map(|samples| samples.recipe().without_secrets()).collect();
+        let (mixture, part_ids) = match &self.from {
+            From::One(_) => (None, false),
+            From::Mixed(mixture) => (Some(&mixture.shares), mixture.part_ids),
+        };
+        let plain = mixture.filter(|shares| shares.is_plain());
+        Ok(Recipe {
+            version: 1,
+            parts,
+            names: self.part_names().to_vec(),
+            weights: plain.map_or_else(Vec::new, |shares| shares.weights.clone()),
+            stop: plain.map(|shares| shares.stop),
+            mixture: mixture.filter(|shares| !shares.is_plain()).cloned(),
+            part_ids,
+            shuffle: self.fixed()?,
+            seed: self.seed,
+            global_batch_size: self.global_batch()?,
+            drop_last: self.last == LastBatch::Drop,
+            repeat_last: self.last == LastBatch::Repeat,
+            skip: self.skip.clone(),
+            plan: Some(self.plan()?.identity()?.to_string()),
+        })
+    }
+
+    fn found(&self) -> Result<Found> {
+        match self.shard {
+            Some((rank, world_size)) => Ok(Found { shard: Shard::new(rank, world_size)?, by: "arguments" }),
+            None => ranks::from_environment(),
+        }
+    }
+}

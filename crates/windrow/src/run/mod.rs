@@ -1,0 +1,9 @@
+//! From samples to batches: the loader that a plan is run by, its ranks, the plan as text and back, what a step read.
+
+pub(crate) mod builder;
+pub(crate) mod compared;
+pub(crate) mod metrics;
+pub mod ranks;
+pub(crate) mod recipe;
+pub(crate) mod reopen;
+pub(crate) mod traced;

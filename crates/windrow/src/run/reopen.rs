@@ -1,0 +1,95 @@
+//! What a recipe describes, opened again: its data, its views, its order.
+
+use std::collections::BTreeMap;
+
+use windrow_core::{Error, Result};
+
+use crate::mix::Mixture;
+use crate::mix::shares::Shares;
+use crate::run::builder::LoaderBuilder;
+use crate::run::recipe::{Recipe, RecipePart};
+use crate::views::samples::Samples;
+
+impl RecipePart {
+    /// Opens the data, and the view of it.
+    ///
+    /// # Errors
+    /// As [`open_with`](crate::open_with) and [`crate::Dataset::view`].
+    pub fn open(&self) -> Result<Samples> {
+        self.path.open(&self.options)?.view(self.view.clone(), self.dtype)
+    }
+}
+
+impl Recipe {
+    /// Opens all parts.
+    ///
+    /// # Errors
+    /// As [`open_with`](crate::open_with); `Config` when names, weights and parts do not agree in number; `Mismatch` when the plan was saved
+    /// of other data.
+    pub fn builder(&self) -> Result<LoaderBuilder> {
+        let mut samples: Vec<Samples> = self.parts.iter().map(RecipePart::open).collect::<Result<_>>()?;
+        let builder = match (&self.mixture, self.stop, samples.len()) {
+            (None, None, 1) => samples.remove(0).loader(),
+            (Some(shares), None, _) => Mixture::assembled(samples, shares, self.part_ids)?.loader(),
+            (None, Some(stop), n) if n == self.names.len() && n == self.weights.len() => {
+                let shares = Shares {
+                    names: self.names.clone(),
+                    weights: self.weights.clone(),
+                    stop,
+                    phases: Vec::new(),
+                    max_epochs: BTreeMap::new(),
+                    mixtures: BTreeMap::new(),
+                };
+                Mixture::assembled(samples, &shares, self.part_ids)?.loader()
+            }
+            (_, _, n) => {
+                return Err(Error::config(format!(
+                    "a plan of {n} parts with {} names and {} weights is neither one view nor a mixture",
+                    self.names.len(),
+                    self.weights.len()
+                )));
+            }
+        };
+        let builder = builder
+            .shuffle(self.shuffle.clone())
+            .seed(self.seed)
+            .global_batch_size(self.global_batch_size)
+            .last_batch(self.last_batch())
+            .skip(&self.skip);
+        if let Some(saved) = &self.plan {
+            builder.plan()?.identity()?.check_saved(saved)?;
+        }
+        Ok(builder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_core::{DType, Kind};
+
+    use super::*;
+
+    #[test]
+    fn a_function_is_named_by_a_recipe_but_not_opened_from_it() {
+        let file = tempfile::NamedTempFile::with_suffix(".bin").unwrap();
+        crate::prepare::dummy(file.path(), 100, 50, 0, true).unwrap();
+        let data = crate::open(file.path()).unwrap();
+        let halved = crate::Custom::new("halved", |whole| Ok(whole.values.iter().map(|x| x / 2.0).collect()));
+        let windowing = crate::Windowing::new(4).scaler(crate::Scaler::Custom(halved));
+        let samples = data.windows(&windowing).unwrap();
+        let halves = samples.batch(&[3], 0).unwrap().get::<f32>("labels").unwrap().to_vec();
+        let stored =
+            data.windows(&crate::Windowing::new(4).dtype(DType::F32)).unwrap().batch(&[3], 0).unwrap();
+        assert!(
+            halves.iter().zip(stored.get::<f32>("labels").unwrap()).all(|(half, whole)| half * 2.0 == *whole)
+        );
+        assert_eq!(
+            samples.with_dtype(DType::F64).unwrap().batch(&[3], 0).unwrap().fields()[0].dtype,
+            DType::F64
+        );
+        assert_eq!(samples.loader().recipe().unwrap_err().kind(), Kind::Config);
+        let text = serde_json::to_string(samples.recipe()).unwrap();
+        let e = serde_json::from_str::<RecipePart>(&text).unwrap().open().err().unwrap();
+        assert!(e.kind() == Kind::Config && e.to_string().contains("\"halved\""), "{e}");
+    }
+}

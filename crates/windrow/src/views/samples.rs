@@ -1,0 +1,103 @@
+//! Samples by number.
+
+use windrow_core::collate::{Batch, Labels, ScaledBy};
+use windrow_core::plan::{Feed, Pick, records_of};
+use windrow_core::view::Coverage;
+use windrow_core::{DType, Draw, Result, store};
+
+use crate::opening::dataset::Dataset;
+use crate::run::recipe::RecipePart;
+use crate::views::grouping::Grouping;
+
+/// Samples by number: a data set and the view that cuts it.
+#[derive(Clone)]
+pub struct Samples {
+    pub(crate) feed: Feed,
+    pub(crate) data: Dataset,
+    pub(crate) recipe: RecipePart,
+    pub(crate) by: ScaledBy,
+    pub(crate) grouping: Option<Grouping>,
+}
+
+impl Samples {
+    /// Number of samples.
+    pub fn len(&self) -> u64 {
+        self.feed.len()
+    }
+
+    /// No samples.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The data set it cuts.
+    pub fn dataset(&self) -> &Dataset {
+        &self.data
+    }
+
+    /// Source, cut and layout.
+    pub fn feed(&self) -> &Feed {
+        &self.feed
+    }
+
+    /// What is needed to open the same samples again, elsewhere.
+    pub fn recipe(&self) -> &RecipePart {
+        &self.recipe
+    }
+
+    /// The same samples, their numbers as `dtype`.
+    ///
+    /// # Errors
+    /// `Config` when the dtype cannot hold the values.
+    pub fn with_dtype(&self, dtype: DType) -> Result<Samples> {
+        self.data.lay(self.feed.source().clone(), self.recipe.view.clone(), Some(dtype), &self.by)
+    }
+
+    /// The same kind of view with other labels: the values one later, the inputs themselves, or none. Without values one later
+    /// a sample of n inputs reads n values, so the samples are cut anew.
+    ///
+    /// # Errors
+    /// `Config` for a view that has no such labels (crop, codes, cursor, shifted rows), and for inputs as labels of an
+    /// unsigned dtype where some are not learned.
+    ///
+    /// ```
+    /// use windrow::Labels;
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("tokens.bin");
+    /// std::fs::write(&path, (0..9u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>()).unwrap();
+    /// let view = windrow::open(&path)?.pack(4)?.with_labels(Labels::Same)?;
+    /// assert_eq!(view.batch(&[1], 0)?.get::<i64>("labels")?, [4, 5, 6, 7]);
+    /// assert_eq!(view.with_labels(Labels::None)?.batch(&[1], 0)?.fields().len(), 1);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    pub fn with_labels(&self, labels: Labels) -> Result<Samples> {
+        let recipe = self.recipe.view.clone().with_labels(labels)?;
+        self.data.lay(self.feed.source().clone(), recipe, self.recipe.dtype, &self.by)
+    }
+
+    /// The record that a sample of a view of rows is, also where its batches are stacked.
+    ///
+    /// # Errors
+    /// `OutOfRange`, `Corrupt`; `Config` for a view of something else.
+    pub fn record(&self, sample: u64) -> Result<crate::Value> {
+        let pick = Pick { feed: 0, sample, draw: Draw::new(0, 0, 0, sample) };
+        let records = records_of(std::slice::from_ref(&self.feed), std::iter::once(pick))?;
+        Ok(records.into_iter().next().unwrap_or(crate::Value::Null))
+    }
+
+    /// The samples with these numbers as one batch; random crops are those of `seed`, epoch 0.
+    ///
+    /// # Errors
+    /// `OutOfRange`, `Corrupt`.
+    pub fn batch(&self, samples: &[u64], seed: u64) -> Result<Batch> {
+        self.feed.batch(samples, seed)
+    }
+
+    /// What one epoch sees of the data, in values.
+    ///
+    /// # Errors
+    /// `Corrupt` when an index is wrong.
+    pub fn coverage(&self) -> Result<Coverage> {
+        store::whole(|| self.feed.coverage())
+    }
+}
