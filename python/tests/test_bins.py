@@ -77,7 +77,7 @@ def test_rows_within_a_scope_hold_neighbours_and_are_read_by_blocks(tmp_path: Pa
     # All of them are less than 8 MiB.
     assert [row["input_ids"].tolist() for row in ds.bins(32, scope="block")] == [row["input_ids"].tolist() for row in ds.bins(32)]
     for wrong in ("blocks", 0):
-        with pytest.raises(wr.ConfigError, match="a number of consecutive records"):
+        with pytest.raises(wr.ConfigError, match="a number of records"):
             ds.bins(32, scope=wrong)  # type: ignore[arg-type]
     with pytest.raises(wr.ConfigError, match='scope="block"'):
         wr.Loader(ds.bins(32), **options)

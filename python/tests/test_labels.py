@@ -297,10 +297,10 @@ def test_a_mix_needs_the_same_labels(tmp_path: Path) -> None:
 
 def test_labels_that_cannot_be_are_refused(tmp_path: Path) -> None:
     ds, _, _ = ragged(tmp_path / "data", "uint16")
-    wrong: Any = "none"
+    wrong: Any = "other"
     with pytest.raises(wr.ConfigError, match="labels=") as caught:
         ds.pack(4, labels=wrong)
-    assert "None" in str(caught.value.hint)
+    assert "next, same, none" in str(caught.value.hint)
     for kind in ("same", None):
         with pytest.raises(wr.ConfigError, match="targets"):
             ds.pack(4, shifted=True, labels=kind)

@@ -58,7 +58,7 @@ from windrow.errors import (
 )
 
 # What calls look up: Python loses a Ctrl-C that comes in some places of an import.
-from windrow import _epoch, ranks
+from windrow import _epoch, dataset, ranks
 from windrow.frames import from_frame
 from windrow.scaling import inverse
 

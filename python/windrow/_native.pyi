@@ -8,6 +8,8 @@ from typing import Any, Literal, SupportsIndex, TypeAlias, final, overload
 import numpy as np
 import numpy.typing as npt
 
+from windrow import dataset
+
 _Path: TypeAlias = str | PathLike[str]
 _Paths: TypeAlias = _Path | Sequence[_Path]
 _DType: TypeAlias = Any  # a name, np.dtype, a scalar type, torch.int64, jnp.bfloat16
@@ -66,6 +68,8 @@ __all__ = [
     "_lay_codes",
     "_draw_below",
     "_described",
+    "_unexpected",
+    "_views",
     "_Closes",
     "trace",
     "find",
@@ -116,6 +120,7 @@ class Dataset:
     def __getitem__(self, key: _Several, /) -> list[Any]: ...
     def __iter__(self) -> Iterator[Any]: ...
     def _stored(self, key: SupportsIndex | _Several) -> Any: ...
+    def _view(self, view: str, given: dict[str, Any], dtype: _DType | None, seed: SupportsIndex) -> View: ...
     def __reduce__(self) -> tuple[Any, tuple[str, str]]: ...
     def extras(self, i: SupportsIndex) -> dict[str, Any]: ...
     def bytes(self, i: SupportsIndex) -> bytes: ...
@@ -123,101 +128,14 @@ class Dataset:
     def length(self, i: SupportsIndex) -> int: ...
     def split(self, validation: float, *, seed: SupportsIndex = 0) -> tuple[Dataset, Dataset]: ...
     def split_by_time(self, *fractions: float, context: SupportsIndex = 0) -> tuple[Dataset, ...]: ...
-    def windows(
-        self,
-        context_length: SupportsIndex,
-        *,
-        prediction_length: SupportsIndex = 0,
-        stride: SupportsIndex | None = None,
-        scaler: _Scaler | None = None,
-        tail: Literal["drop", "pad"] = "drop",
-        nan: Literal["propagate", "mask"] = "propagate",
-        fit: tuple[float, float] | range | None = None,
-        per: Literal["series", "channel", "window"] = "series",
-        starts: Literal["strided", "random", "last"] = "strided",
-        loss_on: Literal["all", "prediction"] = "all",
-        labels: Literal["next", "same"] | None = "next",
-        fields: Sequence[_Beside] | None = None,
-        freq: str | None = None,
-        dtype: _DType | None = None,
-    ) -> View: ...
-    def segments(
-        self,
-        length: SupportsIndex,
-        buckets: Sequence[SupportsIndex] | None = None,
-        *,
-        scaler: _Scaler | None = None,
-        nan: Literal["propagate", "mask"] = "propagate",
-        fit: tuple[float, float] | range | None = None,
-        per: Literal["series", "channel"] = "series",
-        fields: Sequence[str] | None = None,
-        labels: Literal["next", "same"] | None = "next",
-        dtype: _DType | None = None,
-    ) -> View: ...
-    def pack(
-        self,
-        length: SupportsIndex,
-        eos: SupportsIndex | None = None,
-        *,
-        documents: bool = False,
-        positions: Literal["block", "document"] = "block",
-        ignore_index: SupportsIndex = -100,
-        shifted: bool = False,
-        fields: Sequence[str] | None = None,
-        labels: Literal["next", "same"] | None = "next",
-        dtype: _DType | None = None,
-    ) -> View: ...
-    def bins(
-        self,
-        length: SupportsIndex,
-        strategy: Literal["best_fit", "first_fit"] = "best_fit",
-        *,
-        overlong: Literal["cut", "split", "drop"] = "cut",
-        scope: Literal["all", "block"] | SupportsIndex = "all",
-        pad_value: SupportsIndex = 0,
-        fields: Sequence[str] | None = None,
-        labels: Literal["next", "same"] | None = "next",
-        dtype: _DType | None = None,
-    ) -> View: ...
-    def records(
-        self,
-        length: SupportsIndex,
-        pad_value: SupportsIndex = 0,
-        *,
-        pad: Literal["length", "longest"] = "length",
-        group: SupportsIndex | None = None,
-        labels: Literal["next", "same"] | None = "next",
-        dtype: _DType | None = None,
-    ) -> View: ...
-    def crop(
-        self,
-        length: SupportsIndex,
-        mode: Literal["random", "start"] = "random",
-        *,
-        dtype: _DType | None = None,
-        seed: SupportsIndex = 0,
-    ) -> View: ...
-    def rows(self, columns: Sequence[str] | None = None, *, stack: bool = False) -> View: ...
-    def codes(
-        self,
-        length: SupportsIndex | None = None,
-        mode: Literal["random", "start"] = "random",
-        *,
-        config: _Path | dict[str, Any] | None = None,
-        channels: SupportsIndex | None = None,
-        text_length: SupportsIndex | None = None,
-        delay_pattern: Sequence[SupportsIndex] | None = None,
-        masks: Literal["dense", "lengths"] | None = "dense",
-        keep_tail: bool = False,
-        unconditional: float = 0.0,
-        tag_shuffle: bool = False,
-        tag_dropout: float = 0.0,
-        tag_limit: SupportsIndex | None = None,
-        codebook_size: SupportsIndex | Literal["auto"] | None = "auto",
-        text_cut: Literal["character", "byte"] = "character",
-        dtype: _DType | None = None,
-        seed: SupportsIndex = 0,
-    ) -> View: ...
+    windows = dataset.windows
+    segments = dataset.segments
+    pack = dataset.pack
+    bins = dataset.bins
+    records = dataset.records
+    crop = dataset.crop
+    rows = dataset.rows
+    codes = dataset.codes
 
 @final
 class View:
@@ -571,6 +489,8 @@ def _remix(
     recipe: str, seeds: list[SupportsIndex], scalers: list[Any] = ..., epoch: Any = None, arrays: list[Any] = ...
 ) -> Mix: ...
 def _swapped(draws: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]: ...
+def _views() -> dict[str, list[dict[str, Any]]]: ...
+def _unexpected(called: str, given: str, options: list[str]) -> str: ...
 def _described(function: Callable[..., Any]) -> str: ...
 def _draw_below(key: tuple[int, int, int, int], n: SupportsIndex) -> int: ...
 def _lay_codes(

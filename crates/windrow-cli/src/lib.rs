@@ -18,6 +18,7 @@ mod command;
 mod failure;
 mod interrupt;
 mod mixing;
+mod options;
 mod out;
 mod own_options;
 mod plan;

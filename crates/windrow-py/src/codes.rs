@@ -1,131 +1,17 @@
 //! Views over audio codes, delays and their inverse, and batches of codes that are in Python's memory.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
-use windrow::dev::collate::{Codes, CodesLayout, Delays, Example, Masks, Tags, Undelayed};
+use windrow::dev::collate::{Codes, CodesLayout, Delays, Example, Undelayed};
 use windrow::dev::source::Schema;
-use windrow::{DType, Error, ViewRecipe};
+use windrow::{DType, Error};
 use windrow_core::{Decode, Draw, Element, Values};
 
 use crate::error::{OrRaise, raise};
 use crate::framework::Framework;
 use crate::near::none_left;
 use crate::options::{Count, Id, choice};
-use crate::waiting::wait_for;
-
-/// A codebook's size as Python gives it: a number, `"auto"` or `None`.
-pub(crate) enum Given {
-    None,
-    Count(Count),
-    Word(String),
-}
-
-#[derive(serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Auto {
-    Auto,
-}
-
-impl<'py> FromPyObject<'_, 'py> for Given {
-    type Error = PyErr;
-
-    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if given.is_none() {
-            return Ok(Given::None);
-        }
-        match given.extract::<String>() {
-            Ok(word) => Ok(Given::Word(word)),
-            Err(_) => given.extract::<Count>().map(Given::Count),
-        }
-    }
-}
-
-/// The options of ``Dataset.codes`` as Python gives them.
-pub(crate) struct CodesOptions<'a, 'py> {
-    pub(crate) length: Option<Count>,
-    pub(crate) mode: &'a str,
-    pub(crate) config: Option<&'a Bound<'py, PyAny>>,
-    pub(crate) channels: Option<Count>,
-    pub(crate) text_length: Option<Count>,
-    pub(crate) delay_pattern: Option<Vec<Count>>,
-    pub(crate) masks: Option<&'a str>,
-    pub(crate) keep_tail: bool,
-    pub(crate) unconditional: f64,
-    pub(crate) tag_shuffle: bool,
-    pub(crate) tag_dropout: f64,
-    pub(crate) tag_limit: Option<Count>,
-    pub(crate) codebook_size: Given,
-    pub(crate) text_cut: &'a str,
-}
-
-impl CodesOptions<'_, '_> {
-    /// The recipe they make: those of the configuration, and what is said besides.
-    pub(crate) fn recipe(self, py: Python<'_>) -> PyResult<ViewRecipe> {
-        let (mut layout, configured) = match self.config {
-            None => (CodesLayout::default(), None),
-            Some(config) => configured(config)?,
-        };
-        let Some(length) = self.length.map(|length| length.0).or(configured) else {
-            let error = Error::config("no length: how many frames a sample has at most").field("length");
-            return Err(raise(py, &error.hint("give length=, or a config with audio_length")));
-        };
-        layout.channels = self.channels.map(|n| n.0).or(layout.channels);
-        layout.text_length = self.text_length.map_or(layout.text_length, |n| n.0);
-        let pattern = self.delay_pattern.map(|pattern| pattern.into_iter().map(|n| n.0).collect());
-        layout.delay_pattern = pattern.or(layout.delay_pattern);
-        layout.masks = match self.masks {
-            None => Masks::None,
-            Some(name) => choice(py, "masks", name, &["dense", "lengths"])?,
-        };
-        layout.keep_tail = self.keep_tail;
-        layout.unconditional = self.unconditional;
-        // A text is rewritten only where something is drawn.
-        if self.tag_shuffle || self.tag_dropout != 0.0 || self.tag_limit.is_some() {
-            let (shuffle, dropout) = (self.tag_shuffle, self.tag_dropout);
-            layout.tags = Some(Tags { shuffle, dropout, limit: self.tag_limit.map(|n| n.0) });
-        }
-        layout.codebook_size = match self.codebook_size {
-            Given::None => None,
-            Given::Count(size) => Some(size.0),
-            Given::Word(word) => {
-                let _: Auto = choice(py, "codebook_size", &word, &["auto"])?;
-                layout.codebook_size
-            }
-        };
-        layout.cut = choice(py, "text_cut", self.text_cut, &["character", "byte"])?;
-        let mode = choice(py, "mode", self.mode, &["random", "start"])?;
-        Ok(ViewRecipe::Codes { length, mode, layout: Box::new(layout) })
-    }
-}
-
-// What a configuration says: a dict, or the path of a JSON file.
-fn configured(config: &Bound<'_, PyAny>) -> PyResult<(CodesLayout, Option<u64>)> {
-    let py = config.py();
-    if config.is_instance_of::<PyDict>() {
-        let text: String = py.import("json")?.call_method1("dumps", (config,))?.extract()?;
-        return CodesLayout::from_config(&text).or_raise(py);
-    }
-    let path: PathBuf = config.extract()?;
-    wait_for(py, move || config_file(&path))
-}
-
-fn config_file(path: &Path) -> windrow::Result<(CodesLayout, Option<u64>)> {
-    let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(MOST_CONFIG_BYTES).read_to_string(&mut text));
-    read.map_err(|e| {
-        let hint = "config= is the path of Dia's config.json, or a dict of what it holds";
-        Error::io("read the configuration", path, e).hint(hint)
-    })?;
-    CodesLayout::from_config(&text).map_err(|e| e.or_at(path))
-}
-
-// A configuration has a few hundred bytes; its text is read up to here.
-const MOST_CONFIG_BYTES: u64 = 1 << 20;
 
 /// Codes ``[T, C]``, delayed: channel ``c`` begins ``delay_pattern[c]`` frames later, and ``bos`` is there before.
 ///

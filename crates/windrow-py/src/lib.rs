@@ -83,6 +83,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(view::_remix, module)?)?;
     module.add_function(wrap_pyfunction!(seqax::_swapped, module)?)?;
     module.add_function(wrap_pyfunction!(function::_described, module)?)?;
+    module.add_function(wrap_pyfunction!(near::_unexpected, module)?)?;
+    module.add_function(wrap_pyfunction!(view::options::_views, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::index, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::tokenize, module)?)?;
     module.add_function(wrap_pyfunction!(prep::_prep_plan, module)?)?;

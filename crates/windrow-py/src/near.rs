@@ -80,13 +80,23 @@ const RENAMED: [(&str, &str); 22] = [
 pub(crate) fn none_left(py: Python<'_>, name: &str, unknown: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
     let Some(given) = unknown.and_then(|unknown| unknown.keys().get_item(0).ok()) else { return Ok(()) };
     let given: String = given.extract()?;
-    let options = options_of(py, name)?;
     let called = name.rsplit('.').next().unwrap_or(name);
+    Err(PyTypeError::new_err(_unexpected(py, called, &given, options_of(py, name)?)?))
+}
+
+/// What is said of an option that a function does not have.
+#[pyfunction]
+pub(crate) fn _unexpected(
+    py: Python<'_>,
+    called: &str,
+    given: &str,
+    options: Vec<String>,
+) -> PyResult<String> {
     let plain = format!("{called}() got an unexpected keyword argument '{given}'");
-    Err(PyTypeError::new_err(match meant(py, &given, options)? {
+    Ok(match meant(py, given, options)? {
         Some(hint) => format!("{plain}; {hint}"),
         None => plain,
-    }))
+    })
 }
 
 /// The names of a function's own arguments. `name` as for [`none_left`].

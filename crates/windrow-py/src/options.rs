@@ -4,8 +4,8 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use serde::de::DeserializeOwned;
+use windrow::Error;
 use windrow::dev::store::parse_size;
-use windrow::{Error, Scope};
 
 use crate::error::raise;
 use crate::said::{class_of, said, text_of};
@@ -28,18 +28,6 @@ impl<'py> FromPyObject<'_, 'py> for Count {
             }
         }
     }
-}
-
-/// Which records may share a row of bins: a word, or a number of records.
-///
-/// # Errors
-/// `ConfigError` for another word, and for 0.
-pub(crate) fn scope_of(given: &Bound<'_, PyAny>) -> PyResult<Scope> {
-    let text = match given.cast::<PyString>() {
-        Ok(text) => text_of(text),
-        Err(_) => given.extract::<Count>()?.0.to_string(),
-    };
-    text.parse().map_err(|error| raise(given.py(), &error))
 }
 
 /// A number of bytes, or a text with a unit, that the argument `name` gives.

@@ -5,59 +5,28 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyRange, PyString, PyTuple};
-use windrow::{Custom, DType, Error, Fit, Samples, ScalerName, ViewRecipe, Whole};
+use pyo3::types::{PyBytes, PyDict, PyRange, PyTuple};
+use windrow::{Custom, DType, Error, Fit, Samples, Scaler, ViewRecipe, Whole};
 use windrow_core::{Decode, Element, Result, Values};
 
 use crate::array::value_array;
 use crate::error::{OrRaise, raise};
 use crate::function::described;
 use crate::interrupt::{Attempt, look};
-use crate::said::{class_of, said, shown, text_of};
+use crate::said::{class_of, said, shown};
 
-/// A scaler by name, and the function where it is one.
-pub(crate) struct Scaler {
-    /// What the recipe says.
-    pub(crate) name: ScalerName,
-    /// What Python calls.
-    pub(crate) function: Option<Py<PyAny>>,
-}
-
-impl Scaler {
-    /// `None`, a name in any case, or a callable.
-    ///
-    /// # Errors
-    /// `ConfigError` for an unknown name, `TypeError` for anything else.
-    pub(crate) fn read(given: Option<&Bound<'_, PyAny>>) -> PyResult<Scaler> {
-        let named = |name| Ok(Scaler { name, function: None });
-        let Some(given) = given else { return named(ScalerName::None) };
-        if let Ok(text) = given.cast::<PyString>() {
-            return match text_of(text).to_lowercase().as_str() {
-                "max" => named(ScalerName::Max),
-                "zero" | "standard" => named(ScalerName::Zero),
-                "minmax" => named(ScalerName::MinMax),
-                "robust" => named(ScalerName::Robust),
-                "mean_abs" => named(ScalerName::MeanAbs),
-                "max-float32" => named(ScalerName::MaxSingle),
-                "zero-float32" => named(ScalerName::ZeroSingle),
-                _ => Err(raise(
-                    given.py(),
-                    &Error::config(format!("scaler={:?}", text_of(text)))
-                        .hint("one of standard (or zero), minmax, robust, mean_abs, max, or a function from an array to one of its shape"),
-                )),
-            };
-        }
-        if !given.is_callable() {
-            return Err(PyTypeError::new_err(format!(
-                "scaler: expected None, a name such as \"standard\", or a function, found {}",
-                class_of(given)?
-            )));
-        }
-        // Another name or other code is another plan.
-        let custom = Custom::new(&described(given)?, |_| Ok(Vec::new()));
-        let name = ScalerName::Custom(custom.name().to_string());
-        Ok(Scaler { name, function: Some(given.clone().unbind()) })
+/// The name of a function that scales, as a recipe has it: another name or other code is another plan.
+///
+/// # Errors
+/// `TypeError` for what cannot be called.
+pub(crate) fn name_of(given: &Bound<'_, PyAny>) -> PyResult<String> {
+    if !given.is_callable() {
+        return Err(PyTypeError::new_err(format!(
+            "scaler: expected None, a name such as \"standard\", or a function, found {}",
+            class_of(given)?
+        )));
     }
+    Ok(Custom::named(&described(given)?).name().to_string())
 }
 
 /// The part of each record that `fit` names: a pair of fractions, or a range of values.
@@ -93,13 +62,14 @@ pub(crate) fn cut(
     dtype: Option<DType>,
     function: Option<&Py<PyAny>>,
 ) -> PyResult<Samples> {
-    let custom = match (recipe.scaler(), function) {
-        (ScalerName::Custom(name), Some(function)) => {
-            let (name, function) = (name.clone(), function.clone_ref(py));
+    let recipe = match (recipe.scaler(), function) {
+        (Scaler::Custom(named), Some(function)) => {
+            let (name, function) = (named.name().to_string(), function.clone_ref(py));
             let called = name.clone();
-            Some(Custom::new(&name, move |whole| Python::attach(|py| call(py, &called, &function, whole))))
+            let call = move |whole: Whole<'_>| Python::attach(|py| call(py, &called, &function, whole));
+            recipe.scaled_by(Custom::new(&name, call))
         }
-        _ => None,
+        _ => recipe,
     };
     py.detach(|| {
         const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
@@ -111,7 +81,7 @@ pub(crate) fn cut(
             looked.set(Instant::now());
             Python::attach(look)
         };
-        data.cut(recipe, dtype, custom.as_ref(), &stop)
+        data.cut(recipe, dtype, &stop)
     })
     .or_raise(py)
 }

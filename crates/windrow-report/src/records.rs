@@ -3,7 +3,7 @@
 use serde_json::json;
 use windrow::prepare::Watch;
 use windrow::preview::{text, tokens::is_tokens, tokens::tokenizer};
-use windrow::{Dataset, Paths, Plan, Result, Samples, ScalerName, ViewRecipe};
+use windrow::{Dataset, Paths, Plan, Result, Samples, Scaler, ViewRecipe};
 
 use crate::codes::Codes;
 use crate::page::Page;
@@ -28,8 +28,7 @@ pub struct Asked {
 impl Asked {
     /// Whether the page about `data` shows it as audio codes: only then does `codes` count.
     pub fn is_about_codes(&self, data: &Dataset) -> bool {
-        let is_of_series =
-            matches!(self.view, Some(ViewRecipe::Windows { .. } | ViewRecipe::Segments { .. }));
+        let is_of_series = matches!(self.view, Some(ViewRecipe::Windows(_) | ViewRecipe::Segments(_)));
         codes::are_codes(data.source().as_ref()) && !is_of_series && self.tokenizer.is_none()
     }
 }
@@ -79,14 +78,13 @@ fn numbers(asked: &Asked, data: &Dataset, sample: &Sample, page: &mut Page, watc
     let tokenizer = tokenizer(asked.tokenizer.as_deref(), data.manifest())?;
     let is_tokens = tokenizer.is_some() || is_tokens(data.source().as_ref());
     // Statistics for a scaler may take a while.
-    let samples = |view| data.cut(view, None, None, &|| watch.cancelled());
+    let samples = |view| data.cut(view, None, &|| watch.cancelled());
     let named = asked.view.clone().map(samples).transpose()?;
     let named = named.map(with_plan).transpose()?;
     let named = named.as_ref().map(|(samples, plan)| (samples, plan.as_ref()));
     if !is_tokens {
         lengths::show(data, "series", "values", page, watch)?;
-        let scaled =
-            named.map(|(samples, _)| samples).filter(|s| *s.recipe().view.scaler() != ScalerName::None);
+        let scaled = named.map(|(samples, _)| samples).filter(|s| *s.recipe().view.scaler() != Scaler::None);
         series::values(data, scaled, page, watch, sample)?;
         let drawn = named.and_then(|(samples, plan)| Some((samples, plan?)));
         series::gallery(data, drawn, page, watch)?;
@@ -97,7 +95,7 @@ fn numbers(asked: &Asked, data: &Dataset, sample: &Sample, page: &mut Page, watc
     let example = match named {
         Some(_) => None,
         None if data.info()?.values.is_none_or(|values| values <= EXAMPLE_PACK) => None,
-        None => Some(with_plan(data.view(ViewRecipe::pack(EXAMPLE_PACK), None)?)?),
+        None => Some(with_plan(data.pack(EXAMPLE_PACK)?)?),
     };
     if let Some((samples, _)) = named {
         view::coverage(samples, page)?;

@@ -7,7 +7,7 @@ use windrow::preview::{
     series::{self, Facts},
     text,
 };
-use windrow::{Dataset, Labels, Nan, Plan, Result, Samples, Span, ViewRecipe};
+use windrow::{Dataset, Labels, Nan, Plan, Result, Samples, Span, ViewRecipe, Windows};
 
 use crate::page::Page;
 use crate::sample::{Sample, part};
@@ -152,7 +152,7 @@ pub(crate) fn gallery(
     let ticks = "Ticks at the top: NaN or infinite.";
     page.note(&match view.map(|(samples, _)| &samples.recipe().view) {
         None => ticks.to_string(),
-        Some(ViewRecipe::Windows { prediction_length: 1.., .. }) => {
+        Some(ViewRecipe::Windows(Windows { prediction_length: 1.., .. })) => {
             format!("Below each line the samples of the view; the second colour is what the prediction learns. {ticks}")
         }
         Some(_) => format!("Below each line the samples of the view. {ticks}"),
@@ -204,7 +204,7 @@ fn windows(samples: &Samples, plan: &Plan, record: u64, len: u64) -> Result<(Vec
     // A label is one value on from its input: the first predicted value comes after context_length + 1 others. Where
     // inputs are their own labels it comes after context_length.
     let before = match &samples.recipe().view {
-        ViewRecipe::Windows { context_length, prediction_length, labels, .. } if *prediction_length > 0 => {
+        ViewRecipe::Windows(Windows { context_length, prediction_length: 1.., labels, .. }) => {
             context_length.saturating_add(u64::from(*labels == Labels::Next))
         }
         _ => u64::MAX,

@@ -2,7 +2,7 @@
 
 use windrow::preview::tokens::{self, Tokenizer};
 use windrow::preview::{numbers, text};
-use windrow::{Labels, Piece, Plan, Result, Samples, ViewRecipe};
+use windrow::{Labels, Piece, Plan, Result, Samples, Segments, ViewRecipe};
 
 use crate::page::Page;
 use crate::sample::Sample;
@@ -85,8 +85,10 @@ fn numbered(records: impl Iterator<Item = u64>) -> String {
 // The inputs that each span fills: its values, up to where the row is full; the values after that are labels only.
 fn parts(samples: &Samples, pieces: &[Piece]) -> Vec<Part> {
     // Here each span ends with a label of its own.
-    let labels =
-        u64::from(matches!(samples.recipe().view, ViewRecipe::Segments { labels: Labels::Next, .. }));
+    let labels = u64::from(matches!(
+        samples.recipe().view,
+        ViewRecipe::Segments(Segments { labels: Labels::Next, .. })
+    ));
     let mut left = samples.feed().view().positions();
     let mut documents = [Fill::Own, Fill::Next].into_iter().cycle();
     let mut parts = Vec::with_capacity(pieces.len());

@@ -56,7 +56,6 @@ pub use opening::paths::Paths;
 pub use opening::{open, open_with, verify};
 pub use order::blocks::Blocks;
 pub use order::measure::Measured;
-pub use order::mixing::Mixing;
 pub use order::shuffle::Shuffle;
 #[cfg(feature = "text")]
 pub use prepare::chat::{ChatEncoder, not_of_chat};
@@ -70,13 +69,25 @@ pub use prepare::write::{ENCODE_TO, TOKENIZE_TO, Written, write_options, writer,
 pub use run::builder::LoaderBuilder;
 pub use run::compared::{Comparison, PlanDifference, compare};
 pub use run::metrics::{metrics, prometheus};
+pub use run::mixing::Mixing;
 pub use run::ranks;
-pub use run::recipe::{Recipe, RecipePart};
+pub use run::recipe::Recipe;
 pub use run::traced::{TracedRead, TracedRow, trace_row};
-pub use views::recipe::{LossOn, Pad, ScalerName, ViewRecipe};
+pub use views::bins::Bins;
+pub use views::codes::Codes;
+pub use views::crop::Crop;
+pub use views::cursor::Cursor;
+pub use views::option::{ViewInfo, ViewOption};
+pub use views::pack::Pack;
+pub use views::part::RecipePart;
+pub use views::recipe::{VIEWS, ViewRecipe};
+pub use views::records::{Pad, Records};
+pub use views::rows::Rows;
 pub use views::samples::Samples;
+pub use views::scaler::Scaler;
 pub use views::scope::Scope;
-pub use views::windowing::{Scaler, Windowing};
+pub use views::segments::Segments;
+pub use views::windows::{LossOn, Windows};
 #[cfg(feature = "audio")]
 pub use windrow_audio as audio;
 /// The modules of the engine, for authors of formats, stores and front ends: they may change with any version.

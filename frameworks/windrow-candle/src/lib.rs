@@ -72,7 +72,7 @@ impl ToCandle for Batch {
     fn tensors(&self, device: &Device) -> Result<HashMap<Cow<'static, str>, Tensor>> {
         if !self.records().is_empty() {
             return Err(Error::unsupported("a batch of records has no tensors")
-                .hint("rows_stacked() makes tensors of their columns"));
+                .hint("rows with stack makes tensors of their columns"));
         }
         let names = self.fields().iter().map(|field| field.name.clone());
         names.enumerate().map(|(number, name)| Ok((name, to_tensor(self, number, device)?))).collect()

@@ -1,251 +1,134 @@
-//! How records are sliced into samples: the view, and its options.
+//! How records are sliced into samples: the view, and its options, as the tables of views have them.
 
-use clap::Args;
-use windrow::{
-    DocumentsLayout, Fit, Labels, LossOn, Mode, Nan, Overlong, Pad, Per, Positions, ScalerName, Scope,
-    Starts, Strategy, Tail, ViewRecipe,
-};
+use clap::{Arg, ArgGroup, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use serde_json::{Map, Value};
+use windrow::{VIEWS, ViewInfo, ViewOption, ViewRecipe};
 
-use super::word;
 use crate::failure::Failure;
+use crate::options::{self, Of};
 
 /// How records are cut into samples.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "How to cut")]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Cutting {
-    /// Blocks of N inputs over the joined records
-    #[arg(long, value_name = "N", group = "view")]
-    pack: Option<u64>,
-    /// One row of N inputs per record
-    #[arg(long, value_name = "N", group = "view")]
-    records: Option<u64>,
-    /// Sliding windows: context, prediction (0), stride (context + prediction)
-    #[arg(long, value_name = "C[,P[,S]]", group = "view", value_parser = windows)]
-    windows: Option<Width>,
-    /// N values of each record, from a random place
-    #[arg(long, value_name = "N", group = "view")]
-    crop: Option<u64>,
-    /// Whole records side by side in N positions
-    #[arg(long, value_name = "N", group = "view")]
-    bins: Option<u64>,
-    /// Records one after the other in N positions, split where a row is full
-    #[arg(long, value_name = "N", group = "view")]
-    segments: Option<u64>,
-    /// Records whole, of data whose records are rows or JSON
-    #[arg(long, group = "view")]
-    rows: bool,
-    /// With --rows: batches are columns, of numbers tensors
-    #[arg(long)]
-    stack: bool,
-    /// With --pack: this id stands after every record
-    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
-    eos: Option<i64>,
-    /// With --pack: keep documents apart: position_ids, segment_ids, cu_seqlens; a document is a record, or ends with --eos
-    #[arg(long)]
-    documents: bool,
-    /// With --documents: position_ids count from the document's first token in the block, or from its first [default: block]
-    #[arg(long, ignore_case = true, value_parser = word::<Positions>(&["block", "document"]))]
-    positions: Option<Positions>,
-    /// With --documents: the label of what is not learned [default: -100]
-    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
-    ignore_index: Option<i64>,
-    /// With --pack: every token a target in one row, its input the token before
-    #[arg(long)]
-    shifted: bool,
-    /// With --bins: what becomes of records longer than N [default: cut]
-    #[arg(long, ignore_case = true, value_parser = word::<Overlong>(&["cut", "split", "drop"]))]
-    overlong: Option<Overlong>,
-    /// With --bins: rows of neighbours, as --shuffle blocks reads them: all, block, or a number of consecutive records [default: all]
-    #[arg(long, value_name = "RECORDS")]
-    scope: Option<Scope>,
-    /// With --records: rows of N, or as long as the longest of their batch [default: length]
-    #[arg(long, ignore_case = true, value_parser = word::<Pad>(&["length", "longest"]))]
-    pad: Option<Pad>,
-    /// With --records: so many rows of about the same length come together
-    #[arg(long, value_name = "ROWS")]
-    group: Option<u64>,
-    /// With --documents, --shifted, --bins or --segments: only these tensors; with --windows: these too
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    fields: Vec<String>,
-    /// With --windows and --fields time_features: the frequency of times, where the data does not say it: h, 15min, D, MS
-    #[arg(long, value_name = "FREQ")]
-    freq: Option<String>,
-    /// With --pack, --records, --windows, --bins or --segments: the token after each, the input itself, or no labels
-    /// [default: next]
-    #[arg(long, ignore_case = true, value_parser = word::<Labels>(&["next", "same", "none"]))]
-    labels: Option<Labels>,
-    /// With --windows: what becomes of the values after a record's last full window [default: drop]
-    #[arg(long, ignore_case = true, value_parser = word::<Tail>(&["drop", "pad"]))]
-    tail: Option<Tail>,
-    /// With --windows: which labels are learned [default: all]
-    #[arg(long, ignore_case = true, value_parser = word::<LossOn>(&["all", "prediction"]))]
-    loss_on: Option<LossOn>,
-    /// With --segments: lengths that a row may have instead of N
-    #[arg(long, value_name = "N,…", value_delimiter = ',')]
-    buckets: Vec<u64>,
-    /// With --windows or --segments: what each whole record is scaled by [default: none]
-    #[arg(long, ignore_case = true, value_parser = word::<ScalerName>(&["none", "standard", "minmax", "robust", "mean_abs", "max", "zero"]))]
-    scaler: Option<ScalerName>,
-    /// With --scaler: what shares statistics, a series, each channel of it, or each window by its context [default: series]
-    #[arg(long, ignore_case = true, value_parser = word::<Per>(&["series", "channel", "window"]))]
-    per: Option<Per>,
-    /// With --windows: a stride apart, as many at random places, or one that ends with each series [default: strided]
-    #[arg(long, ignore_case = true, value_parser = word::<Starts>(&["strided", "random", "last"]))]
-    starts: Option<Starts>,
-    /// With --windows or --segments: what NaN and infinity do [default: propagate]
-    #[arg(long, ignore_case = true, value_parser = word::<Nan>(&["propagate", "mask"]))]
-    nan: Option<Nan>,
-    /// With --scaler: the part of each record that statistics come from, as 0,0.7 (fractions) or 0..500 (values)
-    #[arg(long, value_name = "PART", value_parser = fit)]
-    fit: Option<Fit>,
+    /// The view that was typed, and the number that came with it.
+    view: Option<(&'static ViewInfo, Map<String, Value>)>,
+    options: Map<String, Value>,
 }
 
-/// The numbers of `--windows`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Width {
-    context_length: u64,
-    prediction_length: u64,
-    stride: Option<u64>,
+/// Each option once, with what the views that have it say of it.
+fn all() -> Vec<(&'static ViewOption, Vec<Of>)> {
+    let mut all: Vec<(&ViewOption, Vec<Of>)> = Vec::new();
+    for view in VIEWS {
+        for option in view.options().filter(|option| view.number != Some(option.name)) {
+            if all.iter().all(|(known, _)| known.name != option.name) {
+                all.push((option, Vec::new()));
+            }
+            for (_, of) in all.iter_mut().filter(|(known, _)| known.name == option.name) {
+                Of::add(of, view.name, help(option));
+            }
+        }
+    }
+    all
+}
+
+// What the command line calls it.
+fn flag(option: &ViewOption) -> &'static str {
+    option.flag.unwrap_or(option.name)
+}
+
+// Its sentence, and what it is where it is not typed.
+fn help(option: &ViewOption) -> String {
+    let text = option.help.trim().trim_end_matches('.');
+    match (option.default)() {
+        Value::String(word) => format!("{text} [default: {word}]"),
+        Value::Number(number) => format!("{text} [default: {number}]"),
+        _ => text.to_string(),
+    }
+}
+
+fn view_arg(view: &'static ViewInfo) -> Arg {
+    let arg = Arg::new(view.name).long(view.name).help(view.help).group("view");
+    match (view.number, view.name) {
+        (_, "windows") => arg.value_name("C[,P[,S]]").value_parser(windows),
+        (Some(_), _) => arg.value_name("N").value_parser(value_parser!(u64)),
+        (None, _) => arg.action(clap::ArgAction::SetTrue),
+    }
+}
+
+impl Args for Cutting {
+    fn augment_args(command: Command) -> Command {
+        let command = command.next_help_heading("How to cut").group(ArgGroup::new("view"));
+        let command = VIEWS.iter().fold(command, |command, view| command.arg(view_arg(view)));
+        all().into_iter().fold(command, |command, (option, of)| {
+            command.arg(options::arg(flag(option), option.takes).help(Of::help(&of, "--")))
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Cutting {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let typed = |view: &'static ViewInfo| {
+            let number = |n: &u64| Map::from_iter([(view.number?.to_string(), Value::from(*n))]).into();
+            let given: Option<Map<String, Value>> = match (view.number, view.name) {
+                (_, "windows") => matches.get_one::<Map<String, Value>>(view.name).cloned(),
+                (Some(_), _) => matches.get_one::<u64>(view.name).and_then(number),
+                (None, _) => matches.get_flag(view.name).then(Map::new),
+            };
+            given.map(|given| (view, given))
+        };
+        let given = |(option, _): (&ViewOption, _)| {
+            Some((option.name.to_string(), options::given(matches, flag(option), option.takes)?))
+        };
+        Ok(Cutting {
+            view: VIEWS.iter().find_map(typed),
+            options: all().into_iter().filter_map(given).collect(),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 impl Cutting {
     /// The view that was typed, where one was.
     pub(crate) fn view(&self) -> Result<Option<ViewRecipe>, Failure> {
-        self.check()?;
-        let labels = self.labels.unwrap_or_default();
-        let pack = self.pack.map(|length| ViewRecipe::Pack {
-            length,
-            eos: self.eos,
-            shifted: self.shifted,
-            documents: self.documents.then(|| DocumentsLayout {
-                positions: self.positions.unwrap_or_default(),
-                ignore_index: self.ignore_index.unwrap_or(Labels::IGNORED),
-            }),
-            fields: self.fields.clone(),
-            labels,
-        });
-        let pad = self.pad.unwrap_or_default();
-        let records = self.records.map(|length| ViewRecipe::Records {
-            length,
-            pad_value: 0,
-            pad,
-            group: self.group,
-            labels,
-        });
-        let crop = self.crop.map(|length| ViewRecipe::Crop { length, mode: Mode::default() });
-        let fields = || self.fields.clone();
-        let bins = self.bins.map(|length| ViewRecipe::Bins {
-            length,
-            strategy: Strategy::default(),
-            overlong: self.overlong.unwrap_or_default(),
-            scope: self.scope.unwrap_or_default(),
-            pad_value: 0,
-            fields: fields(),
-            labels,
-        });
-        let (scaler, nan) = (self.scaler.clone().unwrap_or_default(), self.nan.unwrap_or_default());
-        let segments = self.segments.map(|length| ViewRecipe::Segments {
-            length,
-            buckets: self.buckets.clone(),
-            scaler: scaler.clone(),
-            nan,
-            fit: self.fit,
-            per: self.per.unwrap_or_default(),
-            fields: fields(),
-            labels,
-        });
-        let windows = self.windows.map(|width| ViewRecipe::Windows {
-            context_length: width.context_length,
-            prediction_length: width.prediction_length,
-            stride: width.stride,
-            tail: self.tail.unwrap_or_default(),
-            scaler,
-            nan,
-            fit: self.fit,
-            per: self.per.unwrap_or_default(),
-            starts: self.starts.unwrap_or_default(),
-            loss_on: self.loss_on.unwrap_or_default(),
-            labels,
-            fields: fields(),
-            freq: self.freq.clone(),
-        });
-        // Which columns, data is opened with.
-        let rows = self.rows.then_some(ViewRecipe::Rows { columns: None, stack: self.stack });
-        Ok(pack.or(records).or(windows).or(crop).or(bins).or(segments).or(rows))
-    }
-
-    // clap waives `requires` where the views exclude each other.
-    fn check(&self) -> Result<(), Failure> {
-        let windows = self.windows.is_some();
-        let series = windows || self.segments.is_some();
-        let labelled = series || self.pack.is_some() || self.records.is_some() || self.bins.is_some();
-        let options = [
-            ("--eos", self.eos.is_some(), "--pack", self.pack.is_some()),
-            ("--stack", self.stack, "--rows", self.rows),
-            ("--documents", self.documents, "--pack", self.pack.is_some()),
-            ("--positions", self.positions.is_some(), "--documents", self.documents),
-            ("--ignore-index", self.ignore_index.is_some(), "--documents", self.documents),
-            ("--shifted", self.shifted, "--pack", self.pack.is_some()),
-            ("--overlong", self.overlong.is_some(), "--bins", self.bins.is_some()),
-            ("--scope", self.scope.is_some(), "--bins", self.bins.is_some()),
-            ("--pad", self.pad.is_some(), "--records", self.records.is_some()),
-            ("--group", self.group.is_some(), "--records", self.records.is_some()),
-            (
-                "--fields",
-                !self.fields.is_empty(),
-                "--documents, --shifted, --windows, --bins or --segments",
-                self.documents || self.shifted || series || self.bins.is_some(),
-            ),
-            (
-                "--labels",
-                self.labels.is_some(),
-                "--pack, --records, --windows, --bins or --segments",
-                labelled,
-            ),
-            ("--freq", self.freq.is_some(), "--windows", windows),
-            ("--tail", self.tail.is_some(), "--windows", windows),
-            ("--loss-on", self.loss_on.is_some(), "--windows", windows),
-            ("--buckets", !self.buckets.is_empty(), "--segments", self.segments.is_some()),
-            ("--scaler", self.scaler.is_some(), "--windows or --segments", series),
-            ("--starts", self.starts.is_some(), "--windows", windows),
-            ("--per", self.per.is_some(), "--scaler", self.scaler.is_some()),
-            ("--fit", self.fit.is_some(), "--scaler", self.scaler.is_some()),
-            ("--nan", self.nan.is_some(), "--windows or --segments", series),
-        ];
-        match options.into_iter().find(|(_, is_given, _, fits)| *is_given && !fits) {
-            Some((option, _, view, _)) => Err(Failure::usage(format!("{option} is an option of {view}"))),
-            None => Ok(()),
+        let view = self.view.as_ref().map(|(view, _)| *view);
+        let has = |view: &ViewInfo, name: &str| view.options().any(|option| option.name == name);
+        if let Some(name) = self.options.keys().find(|name| !view.is_some_and(|view| has(view, name))) {
+            let of = VIEWS.iter().filter(|view| has(view, name)).map(|view| format!("--{}", view.name));
+            let of = of.collect::<Vec<_>>().join(", ");
+            return Err(Failure::usage(format!("--{} is an option of {of}", name.replace('_', "-"))));
         }
+        let Some((view, number)) = &self.view else { return Ok(None) };
+        let twice = number.keys().find(|name| self.options.contains_key(*name));
+        if let Some(name) = twice {
+            let long = name.replace('_', "-");
+            return Err(Failure::usage(format!(
+                "--{long} is said twice: it is one of the numbers of --{}",
+                view.name
+            )));
+        }
+        let given = number.clone().into_iter().chain(self.options.clone()).collect();
+        Ok(Some(ViewRecipe::of(view.name, given)?))
     }
 }
 
-fn windows(text: &str) -> Result<Width, String> {
+fn windows(text: &str) -> Result<Map<String, Value>, String> {
     let numbers: Vec<u64> = text
         .split(',')
         .map(|n| n.trim().parse().map_err(|_| format!("{n:?} is not a whole number")))
         .collect::<Result<_, _>>()?;
-    match numbers[..] {
-        [c] => Ok(Width { context_length: c, prediction_length: 0, stride: None }),
-        [c, p] => Ok(Width { context_length: c, prediction_length: p, stride: None }),
-        [c, p, s] => Ok(Width { context_length: c, prediction_length: p, stride: Some(s) }),
-        _ => Err(format!("{} numbers, expected context[,prediction[,stride]]", numbers.len())),
+    if numbers.len() > 3 {
+        return Err(format!("{} numbers, expected context[,prediction[,stride]]", numbers.len()));
     }
-}
-
-// Two fractions with a comma, or values from..to.
-fn fit(text: &str) -> Result<Fit, String> {
-    let numbers = |sign: &str| text.split_once(sign).map(|(from, to)| (from.trim(), to.trim()));
-    let fit = match (numbers(".."), numbers(",")) {
-        (Some((from, to)), _) => {
-            from.parse().ok().zip(to.parse().ok()).map(|(from, to)| Fit::Values(from, to))
-        }
-        (None, Some((from, to))) => {
-            from.parse().ok().zip(to.parse().ok()).map(|(from, to)| Fit::Fraction(from, to))
-        }
-        (None, None) => None,
-    };
-    let fit = fit.ok_or_else(|| "expected two fractions as 0,0.7, or values as 0..500".to_string())?;
-    fit.check().map(|()| fit).map_err(|e| e.to_string())
+    let names = ["context_length", "prediction_length", "stride"];
+    Ok(names.iter().zip(numbers).map(|(name, n)| ((*name).to_string(), n.into())).collect())
 }
 
 #[cfg(test)]
@@ -331,6 +214,23 @@ mod tests {
     }
 
     #[test]
+    fn each_option_of_a_view_is_an_argument() {
+        let command = Cutting::augment_args(clap::Command::new("windrow"));
+        for view in VIEWS {
+            for option in view.options().filter(|option| view.number != Some(option.name)) {
+                let long = flag(option).replace('_', "-");
+                assert!(command.get_arguments().any(|arg| arg.get_long() == Some(&long)), "--{long}");
+            }
+        }
+        let bins = &view("--bins 8 --strategy first_fit --pad-value -1")["bins"];
+        assert_eq!((&bins["strategy"], &bins["pad_value"]), (&"first_fit".into(), &(-1).into()));
+        assert_eq!(view("--crop 8 --mode start")["crop"]["mode"], "start");
+        let codes = &view("--codes 8 --delay-pattern 0,1 --masks none --codebook none")["codes"]["layout"];
+        assert_eq!((&codes["delay_pattern"], &codes["masks"]), (&serde_json::json!([0, 1]), &"none".into()));
+        assert_eq!(codes["codebook_size"], Value::Null);
+    }
+
+    #[test]
     fn rows_take_no_number() {
         assert_eq!(view("--rows"), serde_json::json!({ "rows": {} }));
         assert_eq!(view("--rows --stack"), serde_json::json!({ "rows": { "stack": true } }));
@@ -340,11 +240,10 @@ mod tests {
     #[test]
     fn an_option_that_the_view_does_not_have_is_refused() {
         for (options, said) in [
-            ("--scaler max", "--scaler is an option of --windows or --segments"),
-            ("--pack 8 --nan mask", "--nan is an option of --windows or --segments"),
+            ("--scaler max", "--scaler is an option of --windows, --segments"),
+            ("--pack 8 --nan mask", "--nan is an option of --windows, --segments"),
             ("--segments 8 --tail pad", "--tail is an option of --windows"),
             ("--segments 8 --starts last", "--starts is an option of --windows"),
-            ("--windows 8 --per channel", "--per is an option of --scaler"),
             ("--windows 8 --buckets 2", "--buckets is an option of --segments"),
             ("--records 8 --eos 3", "--eos is an option of --pack"),
             ("--bins 8 --documents", "--documents is an option of --pack"),
@@ -352,11 +251,12 @@ mod tests {
             ("--pack 8 --scope block", "--scope is an option of --bins"),
             ("--bins 8 --pad longest", "--pad is an option of --records"),
             ("--bins 8 --group 4", "--group is an option of --records"),
-            ("--pack 8 --positions block", "--positions is an option of --documents"),
-            ("--bins 8 --ignore-index 0", "--ignore-index is an option of --documents"),
+            ("--bins 8 --positions block", "--positions is an option of --pack"),
+            ("--bins 8 --ignore-index 0", "--ignore-index is an option of --pack"),
+            ("--records 8 --fields labels", "--fields is an option of --pack, --windows, --bins, --segments"),
             (
-                "--pack 8 --fields labels",
-                "--fields is an option of --documents, --shifted, --windows, --bins or --segments",
+                "--windows 8,2 --prediction-length 3",
+                "--prediction-length is said twice: it is one of the numbers of --windows",
             ),
             ("--records 8 --stack", "--stack is an option of --rows"),
         ] {

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use windrow::dev::threads;
 use windrow::preview::tokens;
-use windrow::{LoaderBuilder, Recipe, ViewRecipe};
+use windrow::{LoaderBuilder, Pack, Recipe};
 
 use crate::args::{Cutting, Data, Opening, Ordering, loader};
 use crate::failure::{DONE, Failure};
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
     if let Some(seconds) = args.seconds.filter(|seconds| !(*seconds > 0.0 && *seconds < 86_400.0)) {
         return Err(Failure::usage(format!("--seconds {seconds}: expected a time above 0, below a day")));
     }
-    let view = args.cutting.view()?.unwrap_or(ViewRecipe::pack(1024));
+    let view = args.cutting.view()?.unwrap_or(Pack::new(1024).into());
     // Names no rows, so any batch will do; it is fed as one rank.
     let rows = args.ordering.global_batch(1)?.unwrap_or(32);
     let recipe = args.ordering.recipe(paths, &args.opening, view, rows);

@@ -117,6 +117,20 @@ pub enum Takes {
     On,
     /// Nothing: it is on, and `no_` before its name switches it off.
     Off,
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// One of these words, or a whole number, called so in help.
+    WordsOr(&'static [&'static str], &'static str),
+    /// A whole number that may be below 0, called so in help: a token ID.
+    Id(&'static str),
+    /// A number from 0 to 1.
+    Fraction,
+    /// Whole numbers, called so in help.
+    Numbers(&'static str),
+    /// Texts, called so in help.
+    Names(&'static str),
+    /// A part of a record: two fractions of it, or a range of its values.
+    Part,
 }
 
 /// What a record can be.

@@ -44,7 +44,7 @@ type Function = dyn Fn(Whole<'_>) -> Result<Vec<f64>> + Send + Sync;
 #[derive(Clone)]
 pub struct Custom {
     name: Arc<str>,
-    function: Arc<Function>,
+    function: Option<Arc<Function>>,
 }
 
 impl Custom {
@@ -55,7 +55,17 @@ impl Custom {
     ) -> Custom {
         // An identity is one line whose parts end with a semicolon.
         let name = name.chars().map(|c| if c == ';' || c.is_control() { '_' } else { c }).collect::<String>();
-        Custom { name: name.into(), function: Arc::new(function) }
+        Custom { name: name.into(), function: Some(Arc::new(function)) }
+    }
+
+    /// The name of a function that is not there, as text has it.
+    pub fn named(name: &str) -> Custom {
+        Custom { name: name.into(), function: None }
+    }
+
+    /// Whether only the name is there.
+    pub fn is_name(&self) -> bool {
+        self.function.is_none()
     }
 
     /// Its name.
@@ -143,7 +153,10 @@ impl Transformed {
         floats::append(&stored, precision, &mut values);
         // Not under the lock: the function may take long, or take a lock of its own.
         let whole = Whole { record, values: &values, dtype, channels: self.schema.channels };
-        let made = (self.custom.function)(whole)?;
+        let function = self.custom.function.as_ref().ok_or_else(|| {
+            Error::config(format!("the function {:?} is not there", self.custom.name)).record(record)
+        })?;
+        let made = function(whole)?;
         if made.len() != values.len() {
             return Err(Error::config(format!(
                 "the scaler {:?} gave {} values for a record of {}",

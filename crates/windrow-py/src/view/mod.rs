@@ -2,6 +2,7 @@
 
 mod methods;
 mod mixed;
+pub(crate) mod options;
 
 pub(crate) use mixed::{mix, temperature};
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use windrow::dev::collate::{CodesLayout, Masks};
 use windrow::prepare::Watch;
 use windrow::preview::text;
-use windrow::{Dataset, Mode, Result, Samples, ViewRecipe};
+use windrow::{Dataset, Result, Samples, ViewRecipe};
 
 use super::name;
 use crate::durations::said;
@@ -26,7 +26,7 @@ pub(crate) fn samples(data: &Dataset, view: Option<ViewRecipe>, length: Option<u
         Some(view) => data.view(view, None),
         None => {
             let layout = CodesLayout { masks: Masks::Lengths, ..CodesLayout::default() };
-            data.codes(length.unwrap_or(LENGTH), Mode::Random, &layout)
+            data.codes(windrow::Codes::new(length.unwrap_or(LENGTH)).layout(layout))
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use windrow::dev::collate::{CodesLayout, Masks};
 use windrow::format::tensor_file;
 use windrow::prepare::convert;
-use windrow::{DType, Kind, Mode};
+use windrow::{DType, Kind};
 use windrow_report::{Asked, Codes, Report};
 
 use crate::desk::{Desk, view};
@@ -122,7 +122,7 @@ fn crops_are_drawn_where_the_loader_takes_them() {
     let layout =
         CodesLayout { masks: Masks::None, delay_pattern: Some(vec![0, 0]), ..CodesLayout::default() };
     let data = windrow::open(desk.path("t")).unwrap();
-    let view = data.codes(50, Mode::Random, &layout).unwrap();
+    let view = data.codes(windrow::Codes::new(50).layout(layout)).unwrap();
     let mut loader = view.loader().batch_size(1).seed(7).epochs(Some(3)).build().unwrap();
     // Shuffled, the crop of each track in each epoch: its first frame is its place.
     let mut taken = vec![Vec::new(); 3];

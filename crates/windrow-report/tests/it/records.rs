@@ -100,9 +100,10 @@ fn the_second_colour_of_a_window_is_what_its_prediction_learns() {
     series(&desk);
     let html = desk
         .page("s.jsonl", json!({ "windows": { "context_length": 4, "prediction_length": 2, "stride": 1 } }));
-    let windowing = windrow::Windowing::new(4).prediction(2).stride(1).loss_on(windrow::LossOn::Prediction);
+    let windows =
+        windrow::Windows::new(4).prediction_length(2).stride(1).loss_on(windrow::LossOn::Prediction);
     let batch =
-        windrow::open(desk.path("s.jsonl")).unwrap().windows(&windowing).unwrap().batch(&[0], 0).unwrap();
+        windrow::open(desk.path("s.jsonl")).unwrap().windows(windows).unwrap().batch(&[0], 0).unwrap();
     let (labels, masks) = (batch.get::<f32>("labels").unwrap(), batch.get::<i32>("loss_masks").unwrap());
     // The values of record 0 are their own places.
     let learned: Vec<usize> = (0..6).filter(|i| masks[*i] == 1).map(|i| labels[i] as usize).collect();

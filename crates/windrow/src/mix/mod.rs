@@ -118,6 +118,19 @@ pub fn mix_with(parts: Vec<(String, Part, f64)>, options: &MixtureOptions) -> Re
 }
 
 impl Mixture {
+    /// The same mixture, of each named part without some of its records.
+    ///
+    /// # Errors
+    /// As [`Samples::without`]; `OutOfRange` for a part that it has not.
+    pub fn without(&self, records: &[(String, Vec<u64>)]) -> Result<Mixture> {
+        let mut samples = self.samples.clone();
+        for (name, records) in records {
+            let part = part_named(&self.names, name)?;
+            samples[part] = samples[part].without(records).map_err(|e| e.or_at(name))?;
+        }
+        Mixture::assembled(samples, &self.shares, self.part_ids)
+    }
+
     /// Views mixed as `shares` say, in the order of their numbers.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ impl Dataset {
     /// let hours: HeldBytes = Arc::new((0..48u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
     /// let source = InMemory::new("hours", Element::little(DType::U32), None, vec![(hours, Extras::new())])?;
     /// let data = Dataset::in_memory(Arc::new(source), Owner::new(()), &Default::default())?;
-    /// assert_eq!(data.windows(&windrow::Windowing::new(24).stride(1))?.len(), 24);
+    /// assert_eq!(data.windows(windrow::Windows::new(24).stride(1))?.len(), 24);
     /// # Ok::<(), windrow::Error>(())
     /// ```
     pub fn in_memory(source: SharedSource, owner: Owner, options: &Options) -> Result<Dataset> {

@@ -29,7 +29,7 @@ use windrow_core::store::{self, Local, is_url, key};
 use windrow_core::{Error, Result};
 use windrow_prepare::{self, Findings, VerifyOptions, Watch};
 
-use crate::Dataset;
+use crate::opening::dataset::Dataset;
 use crate::opening::formats::formats;
 use crate::opening::paths::Paths;
 use crate::opening::remote::{Place, ReadOnce, Stores};

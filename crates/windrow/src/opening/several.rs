@@ -14,7 +14,7 @@ use windrow_core::{Error, Kind, Result};
 use windrow_formats::Jsonl;
 use windrow_prepare::{VerifyOptions, Watch};
 
-use crate::Dataset;
+use crate::opening::dataset::Dataset;
 use crate::opening::paths::Paths;
 use crate::opening::remote::ReadOnce;
 use crate::opening::remote::Stores;

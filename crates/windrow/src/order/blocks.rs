@@ -8,6 +8,8 @@ use windrow_core::sampler::BlockShape;
 use windrow_core::store::parse_size;
 use windrow_core::{Error, Result};
 
+use crate::views::scope::BLOCK_BYTES;
+
 /// Most lanes that are chosen.
 const MOST_LANES: u64 = 256;
 
@@ -51,7 +53,7 @@ pub struct Blocks {
 
 impl Blocks {
     /// Bytes of a block, unless others are given: one connection to an object store is busy for most of the time it takes.
-    pub const BYTES: u64 = 8 << 20;
+    pub const BYTES: u64 = BLOCK_BYTES;
 
     /// Every number chosen.
     pub fn new() -> Self {

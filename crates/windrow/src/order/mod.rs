@@ -2,7 +2,6 @@
 
 pub(crate) mod blocks;
 pub(crate) mod measure;
-pub(crate) mod mixing;
 pub(crate) mod ordered;
 pub(crate) mod room;
 pub(crate) mod shuffle;

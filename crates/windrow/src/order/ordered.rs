@@ -8,7 +8,7 @@ use windrow_core::{Error, Result};
 
 use crate::order::blocks::Blocks;
 use crate::order::shuffle::Shuffle;
-use crate::run::ranks;
+use crate::views::bins::Bins;
 use crate::views::recipe::ViewRecipe;
 use crate::views::samples::Samples;
 use crate::views::scope::Scope;
@@ -63,10 +63,10 @@ pub(crate) fn orders(
 // Bins without a scope and rows of segments are made of records from everywhere.
 fn refuse(samples: &Samples) -> Result<()> {
     let (view, hint) = match samples.recipe().view {
-        ViewRecipe::Bins { scope: Scope::All, .. } => {
+        ViewRecipe::Bins(Bins { scope: Scope::All, .. }) => {
             ("bins", "bins(…, scope=\"block\") puts neighbours together; else choose shuffle=True")
         }
-        ViewRecipe::Segments { .. } => (
+        ViewRecipe::Segments(_) => (
             "segments",
             "choose shuffle=True, or a view whose samples are neighbours: pack, records, windows, or bins with a scope",
         ),
@@ -113,8 +113,7 @@ fn once(level: log::Level, text: String) {
 }
 
 /// Tells the numbers of blocks, once, and where nodes share lanes.
-pub(crate) fn tell(orders: &[Order], parts: &[Samples], names: &[String], steps: &Steps) {
-    let nodes = ranks::nodes(steps.shard.world_size());
+pub(crate) fn tell(orders: &[Order], parts: &[Samples], names: &[String], steps: &Steps, nodes: u64) {
     for (number, (order, samples)) in orders.iter().zip(parts).enumerate() {
         let Order::Blocks(BlockShape { size, lanes, rows, pool }) = order else { continue };
         let of = names.get(number).map_or(String::new(), |name| format!("{name:?}: "));

@@ -10,7 +10,7 @@ use windrow_core::format::write::{WriteFormat, WriteOptions};
 use windrow_core::{DType, Error, Result};
 use windrow_prepare::prep::Conversion;
 
-use crate::Dataset;
+use crate::opening::dataset::Dataset;
 
 /// How to convert, in words that a file can hold.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ impl Converting {
             cache: stores.cache.clone(),
             ..self.opening.clone()
         };
-        let format = crate::writer(&self.to, &self.own)?;
+        let format = crate::prepare::write::writer(&self.to, &self.own)?;
         let data = crate::open_with(path, &opening)?;
         let of = data.manifest().cloned().map(Arc::new);
         Ok(Made { data, format, options: WriteOptions { dtype: self.dtype, of, ..WriteOptions::default() } })

@@ -16,7 +16,7 @@ impl Tokenizing {
     /// # Errors
     /// `NotFound` without the tokenizer; `Config` for an option that cannot be; `Unsupported` without the feature `text`.
     pub fn make(&self) -> Result<(Encoder, TokenizeOptions)> {
-        let to = crate::writer(&self.to, &self.own)?;
+        let to = crate::prepare::write::writer(&self.to, &self.own)?;
         let options = TokenizeOptions {
             sample_size: self.sample_size,
             append_eos: self.append_eos,

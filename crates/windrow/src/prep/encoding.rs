@@ -92,7 +92,7 @@ impl Encoding {
         Ok(EncodeOptions {
             dtype: self.dtype,
             reading: Reading { quality, skip_corrupt: self.skip_corrupt },
-            ..EncodeOptions::new(crate::writer(&self.to, &Map::new())?)
+            ..EncodeOptions::new(crate::prepare::write::writer(&self.to, &Map::new())?)
         })
     }
 

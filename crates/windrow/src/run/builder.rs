@@ -12,10 +12,10 @@ use crate::order::ordered;
 use crate::order::room;
 use crate::order::shuffle::Shuffle;
 use crate::run::ranks::{self, Found};
-use crate::run::recipe::{Recipe, RecipePart};
-use crate::views::recipe::ScalerName;
+use crate::run::recipe::Recipe;
+use crate::views::part::RecipePart;
 use crate::views::samples::Samples;
-use crate::views::windowing::function_in_text;
+use crate::views::scaler::{Scaler, function_in_text};
 
 /// Makes a [`Loader`]. Defaults: batch size 1, shuffled, seed 0, the last partial batch left out, for ever, rank and
 /// world size from the environment of torchrun or Slurm, threads as there are cores, 4 batches ahead.
@@ -267,7 +267,8 @@ impl LoaderBuilder {
         let loader = Loader::new(Arc::new(self.plan()?), &options)?;
         let orders = self.orders()?;
         room::check(&orders, self.parts(), &self.shares(), loader.steps())?;
-        ordered::tell(&orders, self.parts(), self.part_names(), loader.steps());
+        let (steps, nodes) = (loader.steps(), ranks::nodes(loader.steps().shard.world_size()));
+        ordered::tell(&orders, self.parts(), self.part_names(), steps, nodes);
         Ok(loader)
     }
 
@@ -278,8 +279,8 @@ impl LoaderBuilder {
     pub fn recipe(&self) -> Result<Recipe> {
         for samples in self.parts() {
             samples.dataset().in_text()?;
-            if let ScalerName::Custom(name) = samples.recipe().view.scaler() {
-                return Err(function_in_text(name));
+            if let Scaler::Custom(custom) = samples.recipe().view.scaler() {
+                return Err(function_in_text(custom.name()));
             }
         }
         let parts: Vec<RecipePart> =

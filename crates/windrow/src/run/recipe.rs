@@ -6,40 +6,14 @@ use std::io::Read;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use windrow_core::format::Options;
 use windrow_core::plan::LastBatch;
 use windrow_core::sampler::Stop;
-use windrow_core::{DType, Error, Result};
+use windrow_core::{Error, Result};
 
 use crate::mix::shares::Shares;
-use crate::opening::paths::Paths;
 use crate::order::shuffle::Shuffle;
-use crate::views::recipe::{ViewRecipe, is_default};
-
-/// A data set and the view that cuts it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RecipePart {
-    /// Where the data lies, as it was written: a text, where that is not UTF-8 a list of its bytes; several paths are a list.
-    pub path: Paths,
-    /// How it is opened.
-    #[serde(default)]
-    pub options: Options,
-    /// How it is cut.
-    pub view: ViewRecipe,
-    /// dtype of the tensors.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dtype: Option<DType>,
-}
-
-impl RecipePart {
-    /// The same without the options of a store, which may hold keys and tokens: whoever opens it has their own.
-    pub(crate) fn without_secrets(&self) -> RecipePart {
-        let mut part = self.clone();
-        part.options.store_options.clear();
-        part
-    }
-}
+use crate::views::option::is_default;
+use crate::views::part::RecipePart;
 
 /// A whole plan: parts, order and batch size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,18 +7,9 @@ use windrow_core::{Error, Result};
 use crate::mix::Mixture;
 use crate::mix::shares::Shares;
 use crate::run::builder::LoaderBuilder;
-use crate::run::recipe::{Recipe, RecipePart};
+use crate::run::recipe::Recipe;
+use crate::views::part::RecipePart;
 use crate::views::samples::Samples;
-
-impl RecipePart {
-    /// Opens the data, and the view of it.
-    ///
-    /// # Errors
-    /// As [`open_with`](crate::open_with) and [`crate::Dataset::view`].
-    pub fn open(&self) -> Result<Samples> {
-        self.path.open(&self.options)?.view(self.view.clone(), self.dtype)
-    }
-}
 
 impl Recipe {
     /// Opens all parts.
@@ -75,11 +66,10 @@ mod tests {
         crate::prepare::dummy(file.path(), 100, 50, 0, true).unwrap();
         let data = crate::open(file.path()).unwrap();
         let halved = crate::Custom::new("halved", |whole| Ok(whole.values.iter().map(|x| x / 2.0).collect()));
-        let windowing = crate::Windowing::new(4).scaler(crate::Scaler::Custom(halved));
-        let samples = data.windows(&windowing).unwrap();
+        let windows = crate::Windows::new(4).scaler(crate::Scaler::Custom(halved));
+        let samples = data.windows(windows).unwrap();
         let halves = samples.batch(&[3], 0).unwrap().get::<f32>("labels").unwrap().to_vec();
-        let stored =
-            data.windows(&crate::Windowing::new(4).dtype(DType::F32)).unwrap().batch(&[3], 0).unwrap();
+        let stored = data.view(crate::Windows::new(4), Some(DType::F32)).unwrap().batch(&[3], 0).unwrap();
         assert!(
             halves.iter().zip(stored.get::<f32>("labels").unwrap()).all(|(half, whole)| half * 2.0 == *whole)
         );

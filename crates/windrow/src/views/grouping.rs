@@ -6,8 +6,6 @@ use std::sync::Arc;
 use windrow_core::sampler::{Grouped, Sampler};
 use windrow_core::{Error, Lengths, Result};
 
-use crate::views::recipe::ViewRecipe;
-
 /// How many rows of about the same length come together, and the length of each.
 #[derive(Clone)]
 pub(crate) struct Grouping {
@@ -19,12 +17,11 @@ pub(crate) struct Grouping {
 const AT_ONCE: usize = 4096;
 
 impl Grouping {
-    /// What a recipe of rows asks for, of records with these lengths.
+    /// Groups of `rows` records that are cut to `length`, of records with these lengths.
     ///
     /// # Errors
     /// `Config` for groups of 0 rows, or of more records than memory holds; what the lengths say.
-    pub(crate) fn of(recipe: &ViewRecipe, lengths: &dyn Lengths) -> Result<Option<Grouping>> {
-        let ViewRecipe::Records { length, group: Some(rows), .. } = *recipe else { return Ok(None) };
+    pub(crate) fn of(length: u64, rows: u64, lengths: &dyn Lengths) -> Result<Grouping> {
         let rows = NonZeroU64::new(rows).ok_or_else(|| {
             Error::config("groups of 0 rows").field("group").hint("give the rows of a batch over all ranks")
         })?;
@@ -40,7 +37,7 @@ impl Grouping {
             // Longer ones are cut, so they are alike.
             found.extend(some.iter().map(|one| u32::try_from((*one).min(length + 1)).unwrap_or(u32::MAX)));
         }
-        Ok(Some(Grouping { rows, lengths: found.into() }))
+        Ok(Grouping { rows, lengths: found.into() })
     }
 
     /// Another order, with rows of about the same length together.

@@ -1,233 +1,182 @@
 //! A view as text: how records become samples, option by option.
 
 use serde::{Deserialize, Serialize};
-use windrow_core::collate::{CodesLayout, DocumentsLayout, Labels};
-use windrow_core::source::{Fit, Nan, Per};
-use windrow_core::view::{Mode, Overlong, Starts, Strategy, Tail};
+use serde_json::{Map, Value};
+use windrow_core::collate::Labels;
+use windrow_core::source::{Custom, Nan};
 use windrow_core::{Error, Result};
 
-use crate::views::scope::Scope;
+use crate::views::bins::Bins;
+use crate::views::codes::{self, Codes};
+use crate::views::crop::Crop;
+use crate::views::cursor::Cursor;
+use crate::views::kind::ViewKind;
+use crate::views::option::{self, ViewInfo};
+use crate::views::pack::{self, Pack};
+use crate::views::records::Records;
+use crate::views::rows::Rows;
+use crate::views::scaler::Scaler;
+use crate::views::segments::Segments;
+use crate::views::windows::Windows;
 
-/// One way of cutting records into samples.
+/// One way of slicing records into samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ViewRecipe {
     /// Blocks over the joined records.
-    Pack {
-        /// Inputs per sample.
-        length: u64,
-        /// An ID put after every record.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        eos: Option<i64>,
-        /// Every value a target in one row, inputs one value earlier.
-        #[serde(default, skip_serializing_if = "is_default")]
-        shifted: bool,
-        /// Documents are kept apart.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        documents: Option<DocumentsLayout>,
-        /// The tensors to assemble, of rows with shifted inputs or with documents; none for all of them.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        fields: Vec<String>,
-        /// What `labels` are.
-        #[serde(default, skip_serializing_if = "is_default")]
-        labels: Labels,
-    },
+    Pack(Pack),
     /// One row per record.
-    Records {
-        /// Inputs per sample.
-        length: u64,
-        /// What fills short rows.
-        #[serde(default)]
-        pad_value: i64,
-        /// How long rows are.
-        #[serde(default, skip_serializing_if = "is_default")]
-        pad: Pad,
-        /// Rows of about the same length that come together.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        group: Option<u64>,
-        /// What `labels` are.
-        #[serde(default, skip_serializing_if = "is_default")]
-        labels: Labels,
-    },
+    Records(Records),
     /// Sliding windows.
-    Windows {
-        /// Inputs before the prediction.
-        context_length: u64,
-        /// Inputs of the prediction.
-        #[serde(default)]
-        prediction_length: u64,
-        /// Values from one window to the next; the window's width when not given.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        stride: Option<u64>,
-        /// What happens to values after the last full window.
-        #[serde(default)]
-        tail: Tail,
-        /// What each record is scaled by.
-        #[serde(default, skip_serializing_if = "is_default")]
-        scaler: ScalerName,
-        /// What NaN does.
-        #[serde(default, skip_serializing_if = "is_default")]
-        nan: Nan,
-        /// Which part of each record a scaler's statistics come from; all of it when not given.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        fit: Option<Fit>,
-        /// What shares a scaler's statistics.
-        #[serde(default, skip_serializing_if = "is_default")]
-        per: Per,
-        /// Where windows begin.
-        #[serde(default, skip_serializing_if = "is_default")]
-        starts: Starts,
-        /// Which labels are learned.
-        #[serde(default, skip_serializing_if = "is_default")]
-        loss_on: LossOn,
-        /// What `labels` are.
-        #[serde(default, skip_serializing_if = "is_default")]
-        labels: Labels,
-        /// What is laid beside the values.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        fields: Vec<String>,
-        /// The frequency of times, where it is not beside the records.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        freq: Option<String>,
-    },
+    Windows(Windows),
     /// Up to `length` values of each record.
-    Crop {
-        /// Values per sample.
-        length: u64,
-        /// Where they start.
-        #[serde(default)]
-        mode: Mode,
-    },
+    Crop(Crop),
     /// Up to `length` frames of each track of codes, with its text, as a codec language model is trained.
-    Codes {
-        /// Frames per sample.
-        length: u64,
-        /// Where they start.
-        #[serde(default)]
-        mode: Mode,
-        /// Special values, delays, masks, draws.
-        #[serde(default, skip_serializing_if = "is_default")]
-        layout: Box<CodesLayout>,
-    },
+    Codes(Codes),
     /// Whole records side by side.
-    Bins {
-        /// Positions per sample.
-        length: u64,
-        /// How records are put together.
-        #[serde(default)]
-        strategy: Strategy,
-        /// What becomes of records that are longer than a row.
-        #[serde(default, skip_serializing_if = "is_default")]
-        overlong: Overlong,
-        /// Which records may share a row.
-        #[serde(default, skip_serializing_if = "is_default")]
-        scope: Scope,
-        /// What fills free positions.
-        #[serde(default)]
-        pad_value: i64,
-        /// The tensors to assemble; none for those that are there by default.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        fields: Vec<String>,
-        /// What `labels` are.
-        #[serde(default, skip_serializing_if = "is_default")]
-        labels: Labels,
-    },
-    /// Rows behind a cursor, as oxidizr's loader reads a stream. In the order of their numbers and in batches of
-    /// `batch_size` they are its batches.
-    Cursor {
-        /// Rows of a batch.
-        batch_size: u64,
-        /// Inputs per sample.
-        length: u64,
-        /// Which part of the stream.
-        #[serde(default)]
-        rank: u64,
-        /// Into how many equal parts it is divided; the last takes what is left over.
-        #[serde(default = "one")]
-        world_size: u64,
-    },
+    Bins(Bins),
+    /// Rows behind a cursor, as oxidizr's loader reads a stream.
+    Cursor(Cursor),
     /// Records whole, as they are: rows of columns, or JSON.
-    Rows {
-        /// Only these columns, in this order.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        columns: Option<Vec<String>>,
-        /// A batch is its columns: tensors of numbers, lists of anything else.
-        #[serde(default, skip_serializing_if = "is_default")]
-        stack: bool,
-    },
+    Rows(Rows),
     /// Records one after the other, split where a row is full.
-    Segments {
-        /// Positions of the longest row.
-        length: u64,
-        /// Lengths a row may have instead.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        buckets: Vec<u64>,
-        /// What each record is scaled by.
-        #[serde(default, skip_serializing_if = "is_default")]
-        scaler: ScalerName,
-        /// What NaN does.
-        #[serde(default, skip_serializing_if = "is_default")]
-        nan: Nan,
-        /// Which part of each record a scaler's statistics come from; all of it when not given.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        fit: Option<Fit>,
-        /// What shares a scaler's statistics.
-        #[serde(default, skip_serializing_if = "is_default")]
-        per: Per,
-        /// The tensors to assemble; none for those that are there by default.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        fields: Vec<String>,
-        /// What `labels` are.
-        #[serde(default, skip_serializing_if = "is_default")]
-        labels: Labels,
-    },
+    Segments(Segments),
 }
 
+/// The views that front ends have, in the order of their help.
+pub static VIEWS: &[ViewInfo] = &[
+    ViewInfo {
+        name: "pack",
+        help: "Blocks of N inputs over the joined records",
+        number: Some("length"),
+        options: Pack::OPTIONS,
+        arrange: pack::arrange,
+    },
+    ViewInfo {
+        name: "records",
+        help: "One row of N inputs per record",
+        number: Some("length"),
+        options: Records::OPTIONS,
+        arrange: Ok,
+    },
+    ViewInfo {
+        name: "windows",
+        help: "Sliding windows: context, prediction (0), stride (context + prediction)",
+        number: Some("context_length"),
+        options: Windows::OPTIONS,
+        arrange: Ok,
+    },
+    ViewInfo {
+        name: "crop",
+        help: "N values of each record, from a random place",
+        number: Some("length"),
+        options: Crop::OPTIONS,
+        arrange: Ok,
+    },
+    ViewInfo {
+        name: "codes",
+        help: "N frames of each track of codes, with its text",
+        number: Some("length"),
+        options: Codes::OPTIONS,
+        arrange: codes::arrange,
+    },
+    ViewInfo {
+        name: "bins",
+        help: "Whole records side by side in N positions",
+        number: Some("length"),
+        options: Bins::OPTIONS,
+        arrange: Ok,
+    },
+    ViewInfo {
+        name: "segments",
+        help: "Records one after the other in N positions, split where a row is full",
+        number: Some("length"),
+        options: Segments::OPTIONS,
+        arrange: Ok,
+    },
+    ViewInfo {
+        name: "rows",
+        help: "Records whole, of data whose records are rows or JSON",
+        number: None,
+        options: Rows::OPTIONS,
+        arrange: Ok,
+    },
+];
+
 impl ViewRecipe {
-    /// Blocks of `length` inputs, with labels one value later.
-    pub fn pack(length: u64) -> ViewRecipe {
-        ViewRecipe::Pack {
-            length,
-            eos: None,
-            shifted: false,
-            documents: None,
-            fields: Vec::new(),
-            labels: Labels::default(),
+    /// The view of this name with these options, as [`VIEWS`] has them; what is null is at its default, or the word `none`
+    /// where there is one.
+    ///
+    /// # Errors
+    /// `Config` for a view or an option that is not there, a word that it does not know, a value of another type.
+    pub fn of(view: &str, given: Map<String, Value>) -> Result<ViewRecipe> {
+        let info = VIEWS.iter().find(|info| info.name == view);
+        let info = info.ok_or_else(|| {
+            let names: Vec<&str> = VIEWS.iter().map(|info| info.name).collect();
+            Error::config(format!("no view is called {view:?}")).hint(format!("one of {}", names.join(", ")))
+        })?;
+        let given = option::read(info, given)?;
+        let given = (info.arrange)(given)?;
+        let recipe = Value::Object(Map::from_iter([(view.to_string(), Value::Object(given))]));
+        serde_json::from_value(recipe).map_err(|e| Error::config(format!("{view}: {e}")))
+    }
+
+    pub(crate) fn kind(&self) -> &dyn ViewKind {
+        match self {
+            ViewRecipe::Pack(view) => view,
+            ViewRecipe::Records(view) => view,
+            ViewRecipe::Windows(view) => view,
+            ViewRecipe::Crop(view) => view,
+            ViewRecipe::Codes(view) => view,
+            ViewRecipe::Bins(view) => view,
+            ViewRecipe::Cursor(view) => view,
+            ViewRecipe::Rows(view) => view,
+            ViewRecipe::Segments(view) => view,
+        }
+    }
+
+    fn kind_mut(&mut self) -> &mut dyn ViewKind {
+        match self {
+            ViewRecipe::Pack(view) => view,
+            ViewRecipe::Records(view) => view,
+            ViewRecipe::Windows(view) => view,
+            ViewRecipe::Crop(view) => view,
+            ViewRecipe::Codes(view) => view,
+            ViewRecipe::Bins(view) => view,
+            ViewRecipe::Cursor(view) => view,
+            ViewRecipe::Rows(view) => view,
+            ViewRecipe::Segments(view) => view,
         }
     }
 
     /// What each record is scaled by.
-    pub fn scaler(&self) -> &ScalerName {
-        match self {
-            ViewRecipe::Windows { scaler, .. } | ViewRecipe::Segments { scaler, .. } => scaler,
-            _ => &ScalerName::None,
+    pub fn scaler(&self) -> &Scaler {
+        self.kind().statistics().scaler
+    }
+
+    /// The same view, its records scaled by this function where it names one.
+    #[must_use]
+    pub fn scaled_by(mut self, custom: Custom) -> ViewRecipe {
+        if let Some(scaler @ Scaler::Custom(_)) = self.kind_mut().scaler_mut() {
+            *scaler = Scaler::Custom(custom);
         }
+        self
+    }
+
+    /// What NaN and infinity do.
+    pub fn nan(&self) -> Nan {
+        self.kind().statistics().nan
     }
 
     /// Whether a sample is another one each time it is drawn: where it starts, or what is made of its text.
     pub fn is_random(&self) -> bool {
-        match self {
-            ViewRecipe::Crop { mode, .. } => *mode == Mode::Random,
-            ViewRecipe::Windows { starts, .. } => *starts == Starts::Random,
-            ViewRecipe::Codes { mode, layout, .. } => *mode == Mode::Random || layout.is_random(),
-            _ => false,
-        }
+        self.kind().is_random()
     }
 
     /// What `labels` are; `None` for views that have their own kind of tensors.
     pub fn labels(&self) -> Option<Labels> {
-        match self {
-            ViewRecipe::Pack { shifted: true, .. } => None,
-            ViewRecipe::Pack { labels, .. }
-            | ViewRecipe::Records { labels, .. }
-            | ViewRecipe::Windows { labels, .. }
-            | ViewRecipe::Bins { labels, .. }
-            | ViewRecipe::Segments { labels, .. } => Some(*labels),
-            ViewRecipe::Crop { .. }
-            | ViewRecipe::Codes { .. }
-            | ViewRecipe::Cursor { .. }
-            | ViewRecipe::Rows { .. } => None,
-        }
+        self.kind().labels()
     }
 
     /// The same view with these labels.
@@ -235,119 +184,35 @@ impl ViewRecipe {
     /// # Errors
     /// `Config` for a view that has no such choice.
     pub fn with_labels(mut self, given: Labels) -> Result<ViewRecipe> {
-        match &mut self {
-            ViewRecipe::Pack { labels, .. }
-            | ViewRecipe::Records { labels, .. }
-            | ViewRecipe::Windows { labels, .. }
-            | ViewRecipe::Bins { labels, .. }
-            | ViewRecipe::Segments { labels, .. } => *labels = given,
-            ViewRecipe::Crop { .. }
-            | ViewRecipe::Codes { .. }
-            | ViewRecipe::Cursor { .. }
-            | ViewRecipe::Rows { .. } => {
-                return Err(Error::config("labels are chosen for a view that does not let them be chosen")
-                    .hint("pack, records, windows, bins and segments do"));
-            }
-        }
+        let labels = self.kind_mut().labels_mut().ok_or_else(|| {
+            Error::config("labels are chosen for a view that does not let them be chosen")
+                .hint("pack, records, windows, bins and segments do")
+        })?;
+        *labels = given;
         Ok(self)
     }
-
-    /// What NaN does.
-    pub fn nan(&self) -> Nan {
-        match self {
-            ViewRecipe::Windows { nan, .. } | ViewRecipe::Segments { nan, .. } => *nan,
-            _ => Nan::Propagate,
-        }
-    }
-
-    /// Which part of each record a scaler's statistics come from.
-    pub fn fit(&self) -> Option<Fit> {
-        match self {
-            ViewRecipe::Windows { fit, .. } | ViewRecipe::Segments { fit, .. } => *fit,
-            _ => None,
-        }
-    }
-
-    /// Values of a window before its prediction; `None` for other views.
-    pub fn context_length(&self) -> Option<u64> {
-        match self {
-            ViewRecipe::Windows { context_length, .. } => Some(*context_length),
-            _ => None,
-        }
-    }
-
-    /// What shares a scaler's statistics.
-    pub fn per(&self) -> Per {
-        match self {
-            ViewRecipe::Windows { per, .. } | ViewRecipe::Segments { per, .. } => *per,
-            _ => Per::Series,
-        }
-    }
 }
 
-/// How long the rows of a batch are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Pad {
-    /// As long as was asked for.
-    #[default]
-    Length,
-    /// As long as the longest of them.
-    Longest,
+macro_rules! recipes {
+    ($($View:ident)*) => {
+        $(impl From<$View> for ViewRecipe {
+            fn from(view: $View) -> ViewRecipe {
+                ViewRecipe::$View(view)
+            }
+        })*
+    };
 }
 
-/// Which labels are learned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LossOn {
-    /// All real ones.
-    #[default]
-    All,
-    /// The last `prediction` positions of a window only.
-    Prediction,
-}
-
-/// What each record is scaled by, in words. `Custom` only names a function: a recipe that holds it cannot be opened.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ScalerName {
-    /// Nothing.
-    #[default]
-    None,
-    /// Its largest magnitude.
-    Max,
-    /// Its mean and standard deviation.
-    #[serde(alias = "standard")]
-    Zero,
-    /// Its smallest and largest value.
-    MinMax,
-    /// Its median and quartiles.
-    Robust,
-    /// The mean of its magnitudes.
-    #[serde(rename = "mean_abs")]
-    MeanAbs,
-    /// [`ScalerName::Max`] of the values as float32: foundation_ts's own numbers.
-    #[serde(rename = "max-float32")]
-    MaxSingle,
-    /// [`ScalerName::Zero`] of the values as float32: foundation_ts's own numbers.
-    #[serde(rename = "zero-float32")]
-    ZeroSingle,
-    /// The function of this name.
-    Custom(String),
-}
-
-fn one() -> u64 {
-    1
-}
-
-/// Plans written before there were scalers stay as they were.
-pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
+recipes! { Pack Records Windows Crop Codes Bins Cursor Rows Segments }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
     use windrow_core::Kind;
+    use windrow_core::view::Mode;
+
+    use windrow_core::format::Takes;
+    use windrow_core::view::Strategy;
 
     use super::*;
 
@@ -355,11 +220,11 @@ mod tests {
     fn recipes_from_before_scalers_are_read_and_written_as_they_were() {
         let text = r#"{"windows":{"context_length":8,"prediction_length":0,"tail":"drop"}}"#;
         let recipe: ViewRecipe = serde_json::from_str(text).unwrap();
-        assert_eq!((recipe.scaler(), recipe.nan()), (&ScalerName::None, Nan::Propagate));
+        assert_eq!((recipe.scaler(), recipe.nan()), (&Scaler::None, Nan::Propagate));
         assert_eq!(serde_json::to_string(&recipe).unwrap(), text);
         let text = r#"{"segments":{"length":8,"buckets":[2,8],"scaler":"zero","nan":"mask"}}"#;
         let recipe: ViewRecipe = serde_json::from_str(text).unwrap();
-        assert_eq!((recipe.scaler(), recipe.nan()), (&ScalerName::Zero, Nan::Mask));
+        assert_eq!((recipe.scaler(), recipe.nan()), (&Scaler::Zero, Nan::Mask));
         assert_eq!(serde_json::to_string(&recipe).unwrap(), text);
     }
 
@@ -397,8 +262,64 @@ mod tests {
                 assert_eq!(serde_json::from_str::<ViewRecipe>(&written).unwrap(), other);
             }
         }
-        let crop = ViewRecipe::Crop { length: 8, mode: Mode::Start };
+        let crop = ViewRecipe::from(Crop::new(8).mode(Mode::Start));
         assert_eq!(crop.labels(), None);
         assert_eq!(crop.with_labels(Labels::Same).unwrap_err().kind(), Kind::Config);
+    }
+
+    #[test]
+    fn words_of_the_tables_are_those_that_recipes_read() {
+        for view in VIEWS {
+            for option in view.options() {
+                let words = match option.takes {
+                    Takes::Words(words) => words,
+                    _ => continue,
+                };
+                let default = (option.default)();
+                assert!(words.iter().any(|word| default == *word), "{}: {default}", option.name);
+                for word in words {
+                    let mut given = json!({ (option.name): word });
+                    if let Some(number) = view.number {
+                        given[number] = 8.into();
+                    }
+                    if option.name == "positions" {
+                        given["documents"] = true.into();
+                    }
+                    let Value::Object(given) = given else { unreachable!() };
+                    let read = ViewRecipe::of(view.name, given);
+                    assert!(read.is_ok(), "{} {}={word}: {}", view.name, option.name, read.unwrap_err());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn options_are_read_by_name_and_refused_by_name() {
+        let of = |view: &str, given: Value| match given {
+            Value::Object(given) => ViewRecipe::of(view, given),
+            _ => unreachable!(),
+        };
+        let bins = of("bins", json!({"length": 8, "strategy": "First_Fit", "labels": null})).unwrap();
+        assert_eq!(bins, Bins::new(8).strategy(Strategy::FirstFit).labels(Labels::None).into());
+        let pack = of("pack", json!({"length": 8, "documents": true, "positions": "document"})).unwrap();
+        assert_eq!(
+            serde_json::to_value(&pack).unwrap()["pack"]["documents"],
+            json!({"positions": "document", "ignore_index": -100})
+        );
+        let codes = of("codes", json!({"length": 8, "codebook_size": null, "tag_limit": 2})).unwrap();
+        let layout = &serde_json::to_value(&codes).unwrap()["codes"]["layout"];
+        assert_eq!((&layout["codebook_size"], &layout["tags"]["limit"]), (&Value::Null, &2.into()));
+        for (view, given, said) in [
+            ("bins", json!({"length": 8, "strategy": "worst"}), "strategy=\"worst\""),
+            ("bins", json!({"length": 8, "eos": 1}), "eos is not an option of bins"),
+            ("pack", json!({"length": 8, "ignore_index": 0}), "of a pack without documents"),
+            ("codes", json!({}), "no length"),
+            ("crop", json!({"length": "8"}), "crop"),
+            ("heap", json!({"length": 8}), "no view is called \"heap\""),
+        ] {
+            let error = of(view, given).unwrap_err();
+            assert_eq!(error.kind(), Kind::Config);
+            assert!(error.to_string().contains(said), "{error}");
+        }
     }
 }

@@ -3,11 +3,12 @@
 use windrow_core::collate::{Batch, Labels, ScaledBy};
 use windrow_core::plan::{Feed, Pick, records_of};
 use windrow_core::view::Coverage;
-use windrow_core::{DType, Draw, Result, store};
+use windrow_core::{DType, Draw, Error, Result, store};
 
 use crate::opening::dataset::Dataset;
-use crate::run::recipe::RecipePart;
 use crate::views::grouping::Grouping;
+use crate::views::part::RecipePart;
+use crate::views::scaler::Scaler;
 
 /// Samples by number: a data set and the view that cuts it.
 #[derive(Clone)]
@@ -50,7 +51,7 @@ impl Samples {
     /// # Errors
     /// `Config` when the dtype cannot hold the values.
     pub fn with_dtype(&self, dtype: DType) -> Result<Samples> {
-        self.data.lay(self.feed.source().clone(), self.recipe.view.clone(), Some(dtype), &self.by)
+        self.data.assemble(self.feed.source().clone(), self.recipe.view.clone(), Some(dtype), &self.by)
     }
 
     /// The same kind of view with other labels: the values one later, the inputs themselves, or none. Without values one later
@@ -72,7 +73,7 @@ impl Samples {
     /// ```
     pub fn with_labels(&self, labels: Labels) -> Result<Samples> {
         let recipe = self.recipe.view.clone().with_labels(labels)?;
-        self.data.lay(self.feed.source().clone(), recipe, self.recipe.dtype, &self.by)
+        self.data.assemble(self.feed.source().clone(), recipe, self.recipe.dtype, &self.by)
     }
 
     /// The record that a sample of a view of rows is, also where its batches are stacked.
@@ -99,5 +100,73 @@ impl Samples {
     /// `Corrupt` when an index is wrong.
     pub fn coverage(&self) -> Result<Coverage> {
         store::whole(|| self.feed.coverage())
+    }
+
+    /// An error where there are none: nothing would be learned, and nobody would say so.
+    pub(crate) fn refuse_none(&self) -> Result<()> {
+        let Some(why) = self.shortage()? else { return Ok(()) };
+        let error =
+            Error::config(format!("the view has no samples: {why}")).at(self.data.paths().to_string());
+        let has_values = self.coverage().is_ok_and(|coverage| coverage.used + coverage.unseen > 0);
+        Err(match has_values {
+            false => error,
+            true => error.hint("choose a shorter length; view.coverage() counts what it leaves out"),
+        })
+    }
+
+    /// Why there are none: what the data has, and what a sample needs.
+    pub(crate) fn shortage(&self) -> Result<Option<String>> {
+        if !self.is_empty() {
+            return Ok(None);
+        }
+        if self.data.is_empty() {
+            return Ok(Some("there are no records".to_string()));
+        }
+        let coverage = self.coverage()?;
+        let found = format!("all records together have {} values", coverage.used + coverage.unseen);
+        Ok(Some(match self.recipe.view.kind().needs() {
+            Some(needed) => format!("{found}, and each sample needs {needed}"),
+            None => found,
+        }))
+    }
+
+    /// The same view of all records but these, by their numbers in its data set. [`trace_row`](crate::trace_row), `find` and
+    /// `coverage` of a plan of it still call each record by that number.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("series.json");
+    /// std::fs::write(&path, "[[1, 2], [3, 4], [5, 6]]").unwrap();
+    /// let rows = windrow::open(&path)?.records(1)?.without(&[1])?;
+    /// assert_eq!(rows.batch(&[0, 1], 0)?.get::<i64>("labels")?, [2, 6]);
+    /// let plan = rows.loader().rank(0, 1).shuffle(false).plan()?;
+    /// assert_eq!(windrow::trace_row(&plan, 0, 1, 0)?.reads[0].record, 2);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `OutOfRange` for a record that does not exist; `Config` for a view that leaves out some already, and for values that a
+    /// function of the caller's scales.
+    pub fn without(&self, records: &[u64]) -> Result<Samples> {
+        if records.is_empty() {
+            return Ok(self.clone());
+        }
+        if let Scaler::Custom(custom) = self.recipe.view.scaler() {
+            return Err(Error::config(format!("exclude of a view that {:?} scales", custom.name()))
+                .field("exclude")
+                .hint("a scaler by name, or none, can be computed again without the records"));
+        }
+        let data = self.data.without(records)?;
+        data.view(self.recipe.view.clone(), self.recipe.dtype).map_err(|e| data.left_out.numbered(e))
+    }
+}
+
+impl RecipePart {
+    /// Opens the data, and the view of it.
+    ///
+    /// # Errors
+    /// As [`open_with`](crate::open_with) and [`crate::Dataset::view`].
+    pub fn open(&self) -> Result<Samples> {
+        self.path.open(&self.options)?.view(self.view.clone(), self.dtype)
     }
 }

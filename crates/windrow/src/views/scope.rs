@@ -4,13 +4,17 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use windrow_core::format::Takes;
 use windrow_core::source::Source;
 use windrow_core::{Error, Result};
 
-use crate::order::blocks::Blocks;
+use crate::views::option::Taken;
+
+/// Bytes of a block, as the orders by blocks read it.
+pub(crate) const BLOCK_BYTES: u64 = 8 << 20;
 
 /// Which records may share a row of bins: with a scope, rows that are neighbours hold neighbours, which blocks of
-/// [`Blocks`] read together.
+/// [`Blocks`](crate::Blocks) read together.
 ///
 /// ```
 /// use windrow::Scope;
@@ -32,6 +36,10 @@ pub enum Scope {
     Records(u64),
 }
 
+impl Taken for Scope {
+    const TAKES: Takes = Takes::WordsOr(&["all", "block"], "RECORDS");
+}
+
 impl Scope {
     /// How many consecutive records; `None` for all.
     pub(crate) fn records(self, source: &dyn Source) -> Option<u64> {
@@ -40,7 +48,7 @@ impl Scope {
             Scope::Records(records) => Some(records),
             Scope::Block => {
                 let bytes: u128 = source.files().iter().map(|file| u128::from(file.size)).sum();
-                let records = u128::from(Blocks::BYTES) * u128::from(source.len()) / bytes.max(1);
+                let records = u128::from(BLOCK_BYTES) * u128::from(source.len()) / bytes.max(1);
                 Some(u64::try_from(records).unwrap_or(u64::MAX).clamp(1, source.len().max(1)))
             }
         }

@@ -227,16 +227,15 @@ fn views_that_join_records_from_everywhere_say_what_to_do() {
     let path = folder.path().join("series.jsonl");
     std::fs::write(&path, "[1.0, 2.0, 3.0]\n[4.0, 5.0]\n[6.0, 7.0, 8.0, 9.0]\n").unwrap();
     let data = windrow::open(&path).unwrap();
-    let bins = data.view(serde_json::from_str(r#"{"bins": {"length": 4}}"#).unwrap(), None).unwrap();
-    let segments = data.view(serde_json::from_str(r#"{"segments": {"length": 4}}"#).unwrap(), None).unwrap();
+    let bins = data.view(windrow::Bins::new(4), None).unwrap();
+    let segments = data.view(windrow::Segments::new(4), None).unwrap();
     for (samples, view) in [(&bins, "bins"), (&segments, "segments")] {
         let error = samples.loader().shuffle(Blocks::new()).rank(0, 1).build().err().unwrap();
         assert_eq!(error.kind(), Kind::Config);
         let text = error.to_string();
         assert!(text.contains(view) && text.contains("shuffle=True"), "{text}");
     }
-    let windows =
-        data.view(serde_json::from_str(r#"{"windows": {"context_length": 2}}"#).unwrap(), None).unwrap();
+    let windows = data.view(windrow::Windows::new(2), None).unwrap();
     let error = windows.loader().shuffle(Blocks::new().lanes(99)).rank(0, 1).build().err().unwrap();
     assert!(error.to_string().contains("99 lanes for 1 blocks"), "{error}");
 }

@@ -330,6 +330,7 @@ fn a_format_takes_the_options_that_its_info_lists() {
                 Takes::Number(_) => json!(1 << 16),
                 Takes::Text(_) => json!("abc"),
                 Takes::On | Takes::Off => json!(false),
+                other => panic!("{}: no format has an option that takes {other:?}", option.name),
             };
             let given = Map::from_iter([(option.name.to_string(), value)]);
             // Not every text is a value of it; that it is known is asked.

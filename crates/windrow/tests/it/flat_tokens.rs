@@ -38,7 +38,7 @@ fn a_split_is_opened_by_name_and_a_plan_remembers_it() {
     let root = written(folder.path());
     let train = open_with(&root, &split("train")).unwrap();
     assert_eq!(train.paths().only().unwrap(), root.join("train"));
-    let view = train.pack_shifted(8).unwrap();
+    let view = train.pack(windrow::Pack::new(8).shifted(true)).unwrap();
     let builder = view.loader().batch_size(4).seed(3);
     let text = builder.recipe().unwrap().to_json();
     let again = Recipe::from_json(&text).unwrap().builder().unwrap();
@@ -58,7 +58,7 @@ fn a_split_is_opened_by_name_and_a_plan_remembers_it() {
 fn every_token_is_a_target_once() {
     let folder = tempfile::tempdir().unwrap();
     let data = open(written(folder.path()).join("validation")).unwrap();
-    let view = data.pack_shifted(5).unwrap();
+    let view = data.pack(windrow::Pack::new(5).shifted(true)).unwrap();
     let total: u64 = (0..data.len()).map(|record| data.length(record).unwrap()).sum();
     assert_eq!(view.len(), total / 5);
     let all: Vec<u64> = (0..view.len()).collect();

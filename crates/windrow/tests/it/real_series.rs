@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use windrow::{DType, Scaler, Windowing, open};
+use windrow::{DType, Scaler, Windows, open};
 
 const IS_ALONE: &str = "WINDROW_TEST_IS_ALONE";
 
@@ -38,8 +38,8 @@ fn windows(path: &Path) -> Vec<Vec<u8>> {
     assert_eq!(series.len(), 249, "{}", path.display());
     let mut all = Vec::new();
     for scaler in [Scaler::None, Scaler::Max, Scaler::Zero] {
-        let windowing = Windowing::new(48).prediction(16).stride(16).scaler(scaler).dtype(DType::F32);
-        let samples = series.windows(&windowing).unwrap();
+        let windows = Windows::new(48).prediction_length(16).stride(16).scaler(scaler);
+        let samples = series.view(windows, Some(DType::F32)).unwrap();
         assert!(samples.len() > 1_000);
         let numbers: Vec<u64> = (0..samples.len()).collect();
         let batch = samples.batch(&numbers, 0).unwrap();

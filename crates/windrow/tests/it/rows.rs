@@ -64,7 +64,7 @@ fn columns_are_those_asked_for_in_that_order() {
 fn stacked_rows_are_tensors_and_lists() {
     let (_folder, path) = pages(9);
     let data = open(&path).unwrap();
-    let samples = data.rows_stacked(&["text", "label", "box"]).unwrap();
+    let samples = data.rows(windrow::Rows::from(&["text", "label", "box"]).stack(true)).unwrap();
     let batch = samples.batch(&[3, 8], 0).unwrap();
     assert_eq!(batch.get::<i64>("label").unwrap(), [3, 8]);
     assert_eq!(batch.get::<f64>("box").unwrap(), [3.0, 0.5, 8.0, 0.5]);

@@ -85,8 +85,8 @@ fn every_view_of_tokens_gives_tensors() {
     let views = [
         data.pack(64).unwrap(),
         data.records(64).unwrap(),
-        data.crop(64, windrow::Mode::Start).unwrap(),
-        data.bins(6_000, windrow::Strategy::BestFit).unwrap(),
+        data.crop(windrow::Crop::new(64).mode(windrow::Mode::Start)).unwrap(),
+        data.bins(6_000).unwrap(),
     ];
     for view in views {
         let batch = view.batch(&[0], 0).unwrap();

@@ -1,0 +1,105 @@
+//! Options as rows of a table: an argument of each, and what was typed as a value.
+
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser as _;
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
+use serde_json::{Value, json};
+use windrow::Fit;
+use windrow::format::Takes;
+
+/// What a command's help says of an option of several things, such as formats or views.
+pub(crate) struct Of {
+    /// Those that say the same.
+    pub(crate) things: Vec<&'static str>,
+    pub(crate) help: String,
+}
+
+impl Of {
+    /// Another thing has the option, and says this of it.
+    pub(crate) fn add(all: &mut Vec<Of>, thing: &'static str, help: String) {
+        match all.iter_mut().find(|of| of.help == help) {
+            Some(of) => of.things.push(thing),
+            None => all.push(Of { things: vec![thing], help }),
+        }
+    }
+
+    /// One sentence after another: of which things it is an option, and what it does.
+    pub(crate) fn help(all: &[Of], flag: &str) -> String {
+        let one = |of: &Of| {
+            let things: Vec<String> = of.things.iter().map(|thing| format!("{flag}{thing}")).collect();
+            format!("With {}: {}", things.join(", "), of.help)
+        };
+        all.iter().map(one).collect::<Vec<_>>().join(". ")
+    }
+}
+
+/// The argument for an option called `name`, with hyphens.
+pub(crate) fn arg(name: &'static str, takes: Takes) -> Arg {
+    let long = name.replace('_', "-");
+    let arg = Arg::new(name);
+    let wide = |arg: Arg| arg.ignore_case(true).allow_hyphen_values(true);
+    match takes {
+        Takes::On => arg.long(long).action(ArgAction::SetTrue),
+        Takes::Off => arg.long(format!("no-{long}")).action(ArgAction::SetTrue),
+        Takes::Number(value) => arg.long(long).value_name(value).value_parser(value_parser!(u64)),
+        Takes::Id(value) => wide(arg.long(long).value_name(value)).value_parser(value_parser!(i64)),
+        Takes::Fraction => arg.long(long).value_name("SHARE").value_parser(value_parser!(f64)),
+        Takes::Text("TEXT") => arg.long(long).value_name(name.to_uppercase()),
+        Takes::Text(value) => arg.long(long).value_name(value),
+        Takes::Words(words) => {
+            let words = PossibleValuesParser::new(words).map(|word| word.to_lowercase());
+            arg.long(long).ignore_case(true).value_parser(words)
+        }
+        Takes::WordsOr(words, value) => {
+            arg.long(long).value_name(value).value_parser(move |text: &str| word_or(text, words, value))
+        }
+        Takes::Numbers(value) => list(arg.long(long), value).value_parser(value_parser!(u64)),
+        Takes::Names(value) => list(arg.long(long), value),
+        Takes::Part => arg.long(long).value_name("PART").value_parser(part),
+    }
+}
+
+fn list(arg: Arg, value: &str) -> Arg {
+    arg.value_name(format!("{value},…")).value_delimiter(',').action(ArgAction::Append)
+}
+
+/// What was typed for it; `None` where nothing was.
+pub(crate) fn given(matches: &ArgMatches, name: &str, takes: Takes) -> Option<Value> {
+    match takes {
+        Takes::On => matches.get_flag(name).then_some(json!(true)),
+        Takes::Off => matches.get_flag(name).then_some(json!(false)),
+        Takes::Number(_) => matches.get_one::<u64>(name).map(|number| json!(number)),
+        Takes::Id(_) => matches.get_one::<i64>(name).map(|number| json!(number)),
+        Takes::Fraction => matches.get_one::<f64>(name).map(|number| json!(number)),
+        Takes::Text(_) | Takes::Words(_) => matches.get_one::<String>(name).map(|text| json!(text)),
+        Takes::WordsOr(..) => matches.get_one::<Value>(name).cloned(),
+        Takes::Numbers(_) => matches.get_many::<u64>(name).map(|all| all.copied().collect()),
+        Takes::Names(_) => matches.get_many::<String>(name).map(|all| all.cloned().collect()),
+        Takes::Part => matches.get_one::<Fit>(name).map(|part| json!(part)),
+    }
+}
+
+fn word_or(text: &str, words: &[&str], value: &str) -> Result<Value, String> {
+    let word = text.trim().to_lowercase();
+    match word.parse::<u64>() {
+        Ok(number) if number > 0 => Ok(json!(number)),
+        _ if words.contains(&word.as_str()) => Ok(json!(word)),
+        _ => Err(format!("expected {}, or a number of {}", words.join(", "), value.to_lowercase())),
+    }
+}
+
+// Two fractions with a comma, or values from..to.
+fn part(text: &str) -> Result<Fit, String> {
+    let numbers = |sign: &str| text.split_once(sign).map(|(from, to)| (from.trim(), to.trim()));
+    let fit = match (numbers(".."), numbers(",")) {
+        (Some((from, to)), _) => {
+            from.parse().ok().zip(to.parse().ok()).map(|(from, to)| Fit::Values(from, to))
+        }
+        (None, Some((from, to))) => {
+            from.parse().ok().zip(to.parse().ok()).map(|(from, to)| Fit::Fraction(from, to))
+        }
+        (None, None) => None,
+    };
+    let fit = fit.ok_or_else(|| "expected two fractions as 0,0.7, or values as 0..500".to_string())?;
+    fit.check().map(|()| fit).map_err(|e| e.to_string())
+}

@@ -1,0 +1,91 @@
+//! Whole records side by side.
+
+use std::sync::Arc;
+
+use windrow_core::Result;
+use windrow_core::collate::{Collate, Labels, Segments};
+use windrow_core::view::{self, Overlong, Strategy, View};
+
+use crate::opening::dataset::Dataset;
+use crate::views::kind::{Cut, ViewKind};
+use crate::views::option::{is_default, view};
+use crate::views::scope::Scope;
+
+view! {
+    /// Whole records side by side in rows of `length`. See [`Segments`](windrow_core::collate::Segments) for the tensors.
+    ///
+    /// ```
+    /// use windrow::{Bins, Overlong};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # std::fs::write(dir.path().join("series.json"), "[[1, 2, 3, 4, 5, 6], [7, 8]]").unwrap();
+    /// let series = windrow::open(dir.path().join("series.json"))?;
+    /// let view = series.bins(Bins::new(4).overlong(Overlong::Split))?;
+    /// assert_eq!(view.batch(&[0, 1], 0)?.get::<i64>("input_ids")?, [1, 2, 3, 4, 5, 6, 7, 8]);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    pub struct Bins {
+        needs {
+            /// Positions of a row.
+            length: u64,
+        }
+        /// Which row takes a record: the one with the least room that is enough, or the first with enough.
+        #[serde(default)]
+        strategy: Strategy,
+        /// What to do with records that are longer than a row.
+        #[serde(default, skip_serializing_if = "is_default")]
+        overlong: Overlong,
+        /// Which records may share a row: all, those of a block of 8 MiB, as blocks of an order read them, or N consecutive ones.
+        #[serde(default, skip_serializing_if = "is_default")]
+        scope: Scope,
+        /// What fills free positions.
+        #[serde(default)]
+        pad_value: i64,
+        /// Only these tensors.
+        #[serde(default, skip_serializing_if = "is_default")]
+        fields: Vec<String> as &[&str],
+        /// Labels: the token after each input, the input itself, or none.
+        #[serde(default, skip_serializing_if = "is_default")]
+        labels: Labels,
+    }
+    beside &[];
+}
+
+impl ViewKind for Bins {
+    fn labels(&self) -> Option<Labels> {
+        Some(self.labels)
+    }
+
+    fn labels_mut(&mut self) -> Option<&mut Labels> {
+        Some(&mut self.labels)
+    }
+
+    fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {
+        let collate = |most| {
+            Segments::new(data.schema(), self.length, most, data.dtype, self.pad_value)?
+                .labels(self.labels)?
+                .only(&self.fields)
+        };
+        // What cannot be assembled is refused before the lengths are gone through.
+        collate(1)?;
+        let scope = self.scope.records(&*data.source);
+        let (strategy, overlong) = (self.strategy, self.overlong);
+        let bins =
+            view::Bins::with(data.lengths(), self.length, strategy, overlong, scope, self.reads_next())?;
+        let collate = collate(bins.max_segments())?;
+        Ok((Arc::new(bins), Arc::new(collate)))
+    }
+
+    // What is cut is never seen, however many epochs there are.
+    fn warn(&self, data: &Dataset, view: &dyn View) {
+        let cut = view.overlong();
+        if self.overlong == Overlong::Cut && cut > 0 {
+            log::warn!(
+                "{}: {cut} of {} records are longer than {} positions and are cut; coverage() counts what is never \
+                 seen, overlong=\"split\" reads all of them",
+                data.paths,
+                data.len(),
+                self.length
+            );
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! An option of a view as a row of a table: what it is called, what it takes, what it does. Front ends make arguments of
+//! the rows, so an option that a view declares is in all of them.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use windrow_core::collate::{DocumentsLayout, Labels};
+use windrow_core::format::Takes;
+use windrow_core::source::{Fit, Nan, Per};
+use windrow_core::view::{Mode, Overlong, Starts, Strategy, Tail};
+use windrow_core::{Error, Result};
+
+/// An option of a view.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ViewOption {
+    /// What Python calls it; the command line has hyphens.
+    pub name: &'static str,
+    /// What it takes.
+    pub takes: Takes,
+    /// What it does, in one sentence or more.
+    pub help: &'static str,
+    /// Its value where it is not given.
+    pub default: fn() -> Value,
+    /// What the command line calls it, where its name means something else there.
+    pub flag: Option<&'static str>,
+}
+
+/// Words that only another program's own numbers need: no help lists them.
+const OWN_WORDS: [&str; 2] = ["max-float32", "zero-float32"];
+
+/// Options by name.
+pub(crate) type Given = Map<String, Value>;
+
+/// A view as front ends have it: its name, and its options by theirs.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ViewInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub help: &'static str,
+    /// The option that it is called with.
+    pub number: Option<&'static str>,
+    pub(crate) options: &'static [&'static [ViewOption]],
+    /// Puts options that the recipe has within others there.
+    pub(crate) arrange: fn(Given) -> Result<Given>,
+}
+
+impl ViewInfo {
+    /// What it takes.
+    pub fn options(&self) -> impl Iterator<Item = &'static ViewOption> {
+        self.options.iter().copied().flatten()
+    }
+}
+
+impl ViewOption {
+    // A word in any case; what is not there is the word for it.
+    fn read(&self, value: Value) -> Result<Value> {
+        let (words, or) = match self.takes {
+            Takes::Words(words) => (words, None),
+            Takes::WordsOr(words, number) => (words, Some(number)),
+            _ => return Ok(value),
+        };
+        let is_known = |word: &str| words.contains(&word) || OWN_WORDS.contains(&word);
+        match &value {
+            Value::Null => return Ok(if words.contains(&"none") { "none".into() } else { Value::Null }),
+            Value::String(word) if is_known(&word.to_lowercase()) => return Ok(word.to_lowercase().into()),
+            Value::Number(_) if or.is_some() && value != 0 => return Ok(value),
+            // A function of the caller's, by its name.
+            Value::Object(_) => return Ok(value),
+            _ => {}
+        }
+        let or = or.map_or(String::new(), |number| format!(", or a number of {}", number.to_lowercase()));
+        Err(Error::config(format!("{}={value}", self.name))
+            .field(self.name)
+            .hint(format!("one of {}{or}", words.join(", "))))
+    }
+}
+
+/// The options of a view as its recipe has them. What is null, and no word says so, is left at its default.
+///
+/// # Errors
+/// `Config` for an option that the view does not have, and for a word that it does not know.
+pub(crate) fn read(info: &ViewInfo, given: Given) -> Result<Given> {
+    let mut read = Map::new();
+    for (name, value) in given {
+        let option = info.options().find(|option| option.name == name);
+        let option = option
+            .ok_or_else(|| Error::config(format!("{name} is not an option of {}", info.name)).field(&name))?;
+        let value = option.read(value)?;
+        if !value.is_null() {
+            read.insert(name, value);
+        }
+    }
+    Ok(read)
+}
+
+/// Plans that were written before there was an option stay as they were.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// A type that an option of a view can have.
+pub(crate) trait Taken {
+    /// What front ends take for it.
+    const TAKES: Takes;
+}
+
+/// What front ends show where an option is not given.
+pub(crate) fn default_of<T: Default + Serialize>() -> Value {
+    serde_json::to_value(T::default()).unwrap_or_default()
+}
+
+macro_rules! taken {
+    ($($Type:ty: $takes:expr;)*) => {
+        $(impl Taken for $Type {
+            const TAKES: Takes = $takes;
+        })*
+    };
+}
+
+impl<T: Taken> Taken for Option<T> {
+    const TAKES: Takes = T::TAKES;
+}
+
+taken! {
+    String: Takes::Text("TEXT");
+    Vec<String>: Takes::Names("NAME");
+    bool: Takes::On;
+    u64: Takes::Number("N");
+    i64: Takes::Id("ID");
+    Fit: Takes::Part;
+    Labels: Takes::Words(&["next", "same", "none"]);
+    Mode: Takes::Words(&["random", "start"]);
+    Nan: Takes::Words(&["propagate", "mask"]);
+    Overlong: Takes::Words(&["cut", "split", "drop"]);
+    Per: Takes::Words(&["series", "channel", "window"]);
+    Starts: Takes::Words(&["strided", "random", "last"]);
+    Strategy: Takes::Words(&["best_fit", "first_fit"]);
+    Tail: Takes::Words(&["drop", "pad"]);
+    DocumentsLayout: Takes::On;
+    Vec<u64>: Takes::Numbers("N");
+}
+
+/// A field of a recipe, of what its setter is given.
+pub(crate) trait Set<T> {
+    fn of(given: T) -> Self;
+}
+
+impl<T> Set<T> for T {
+    fn of(given: T) -> T {
+        given
+    }
+}
+
+impl<T> Set<T> for Option<T> {
+    fn of(given: T) -> Option<T> {
+        Some(given)
+    }
+}
+
+impl Set<&str> for Option<String> {
+    fn of(given: &str) -> Option<String> {
+        Some(given.to_string())
+    }
+}
+
+impl Set<&[&str]> for Vec<String> {
+    fn of(given: &[&str]) -> Vec<String> {
+        given.iter().map(|name| (*name).to_string()).collect()
+    }
+}
+
+impl Set<&[&str]> for Option<Vec<String>> {
+    fn of(given: &[&str]) -> Option<Vec<String>> {
+        Some(Set::of(given))
+    }
+}
+
+/// The type that a setter takes.
+macro_rules! given {
+    ($Type:ty) => {
+        $Type
+    };
+    ($Type:ty, $Given:ty) => {
+        $Given
+    };
+}
+pub(crate) use given;
+
+/// What the command line calls an option, where that is not its name.
+macro_rules! flag {
+    () => {
+        None
+    };
+    ($flag:literal) => {
+        Some($flag)
+    };
+}
+pub(crate) use flag;
+
+/// Declares a view: its options are the fields of its recipe, a setter each, and the rows of its table; `beside` are rows
+/// whose values are in a field of another name. `as` is what the setter takes instead of
+/// the field, `=` the flag of the command line where the name is taken there.
+macro_rules! view {
+    (
+        $(#[$about:meta])*
+        pub struct $View:ident {
+            $(needs { $(#[doc = $needs:literal])* $needed:ident: $Needed:ty, })?
+            $($(#[doc = $help:literal])* #[serde($($serde:tt)*)] $name:ident: $Type:ty $(as $Given:ty)? $(= $flag:literal)?,)*
+        }
+        beside $beside:expr;
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[non_exhaustive]
+        pub struct $View {
+            $($(#[doc = $needs])* pub $needed: $Needed,)?
+            $($(#[doc = $help])* #[serde($($serde)*)] pub $name: $Type,)*
+        }
+
+        impl $View {
+            $(/// With every option at its default.
+            pub fn new($needed: $Needed) -> $View {
+                $View { $needed, ..$View::default() }
+            })?
+
+            $($(#[doc = $help])*
+            #[must_use]
+            pub fn $name(mut self, $name: crate::views::option::given!($Type $(, $Given)?)) -> $View {
+                self.$name = crate::views::option::Set::of($name);
+                self
+            })*
+
+            /// What it takes, as front ends have it.
+            pub(crate) const OPTIONS: &[&[crate::views::option::ViewOption]] = &[
+                &[
+                    $(crate::views::option::ViewOption {
+                        name: stringify!($needed),
+                        takes: <$Needed as crate::views::option::Taken>::TAKES,
+                        help: concat!($($needs),*),
+                        default: || serde_json::Value::Null,
+                        flag: None,
+                    },)?
+                    $(crate::views::option::ViewOption {
+                        name: stringify!($name),
+                        takes: <$Type as crate::views::option::Taken>::TAKES,
+                        help: concat!($($help),*),
+                        default: crate::views::option::default_of::<$Type>,
+                        flag: crate::views::option::flag!($($flag)?),
+                    },)*
+                ],
+                $beside,
+            ];
+        }
+
+        $(impl From<$Needed> for $View {
+            fn from($needed: $Needed) -> $View {
+                $View::new($needed)
+            }
+        })?
+    };
+}
+pub(crate) use view;

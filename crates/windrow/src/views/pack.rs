@@ -1,0 +1,192 @@
+//! Blocks over the joined records.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use windrow_core::collate::{Collate, Documents, DocumentsLayout, Labels, Positions, Shifted};
+use windrow_core::format::Takes;
+use windrow_core::plan::Feed;
+use windrow_core::source::{Runs, SharedSource};
+use windrow_core::view::{self, View};
+use windrow_core::{Error, Result};
+
+use crate::opening::dataset::Dataset;
+use crate::views::kind::{Cut, ViewKind};
+use crate::views::option::{Given, ViewOption, default_of, is_default, view};
+
+view! {
+    /// Blocks of `length` inputs over the joined records: every token but the first is a target exactly once. `input_ids`,
+    /// `labels`: `[length]`.
+    ///
+    /// With `documents` also what keeps documents apart, see [`Documents`](windrow_core::collate::Documents); with `shifted`
+    /// the tensors of [`Shifted`](windrow_core::collate::Shifted).
+    ///
+    /// ```
+    /// use windrow::Pack;
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("tokens.bin");
+    /// std::fs::write(&path, [5u32, 6, 0, 7, 8, 9, 0, 5, 6].map(u32::to_le_bytes).concat()).unwrap();
+    /// let view = windrow::open(&path)?.pack(Pack::new(4).eos(0).documents(Default::default()))?;
+    /// let batch = view.batch(&[0], 0)?;
+    /// assert_eq!(batch.get::<i32>("segment_ids")?, [0, 0, 0, 1]);
+    /// assert_eq!(batch.get::<i64>("labels")?, [6, 0, -100, 8]);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    pub struct Pack {
+        needs {
+            /// Inputs of a block.
+            length: u64,
+        }
+        /// A token ID put after every record; with documents it ends one wherever it is.
+        #[serde(default, skip_serializing_if = "is_default")]
+        eos: Option<i64> as i64,
+        /// Make every token a target of one row, its input the token before, or 0 where the row or a record begins.
+        #[serde(default, skip_serializing_if = "is_default")]
+        shifted: bool,
+        /// Keep documents apart: position_ids, segment_ids, cu_seqlens. A document is a record, or ends with eos.
+        #[serde(default, skip_serializing_if = "is_default")]
+        documents: Option<DocumentsLayout> as DocumentsLayout,
+        /// Only these tensors, of rows with documents or shifted inputs.
+        #[serde(default, skip_serializing_if = "is_default")]
+        fields: Vec<String> as &[&str],
+        /// Labels: the token after each input, the input itself, or none.
+        #[serde(default, skip_serializing_if = "is_default")]
+        labels: Labels,
+    }
+    beside &[
+        ViewOption {
+            name: "positions",
+            takes: Takes::Words(&["block", "document"]),
+            help: " With documents: positions count from the document's first token in the block, or from its first.",
+            default: default_of::<Positions>,
+            flag: None,
+        },
+        ViewOption {
+            name: "ignore_index",
+            takes: Takes::Id("ID"),
+            help: " With documents: the label of what is not learned.",
+            default: || Labels::IGNORED.into(),
+            flag: None,
+        },
+    ];
+}
+
+/// Puts the options of documents where the recipe has them.
+///
+/// # Errors
+/// `Config` for options of documents without documents.
+pub(crate) fn arrange(mut given: Given) -> Result<Given> {
+    let mut layout = Map::new();
+    for (name, default) in
+        [("positions", default_of::<Positions>()), ("ignore_index", Labels::IGNORED.into())]
+    {
+        layout.extend(
+            given.remove(name).filter(|value| *value != default).map(|value| (name.to_string(), value)),
+        );
+    }
+    let is_chosen = given.remove("documents") == Some(Value::Bool(true));
+    if !is_chosen && !layout.is_empty() {
+        return Err(Error::config("positions and ignore_index are chosen of a pack without documents")
+            .hint("add documents=True, or leave them out"));
+    }
+    given.extend(is_chosen.then(|| ("documents".to_string(), layout.into())));
+    Ok(given)
+}
+
+impl ViewKind for Pack {
+    fn source(&self, source: SharedSource) -> Result<SharedSource> {
+        Ok(if self.eos.is_none() { source.joined().unwrap_or(source) } else { source })
+    }
+
+    fn labels(&self) -> Option<Labels> {
+        (!self.shifted).then_some(self.labels)
+    }
+
+    fn labels_mut(&mut self) -> Option<&mut Labels> {
+        Some(&mut self.labels)
+    }
+
+    fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {
+        let collate = self.collate(data)?;
+        self.check_eos(data)?;
+        let cut = if self.reads_next() { view::Pack::new } else { view::Pack::apart };
+        let view = cut(data.lengths(), self.length, self.eos)?;
+        Ok((Arc::new(if self.documents.is_some() { view.telling_record() } else { view }), collate))
+    }
+
+    // Rows with documents or shifted inputs ask where records begin.
+    fn feed(&self, feed: Feed, source: &SharedSource) -> Result<Feed> {
+        if self.eos.is_some() || self.shifted || self.documents.is_some() {
+            return Ok(feed);
+        }
+        let Some(runs) = Runs::of(source) else { return Ok(feed) };
+        let runs = Arc::new(runs);
+        let cut = if self.reads_next() { view::Pack::new } else { view::Pack::apart };
+        let view = cut(runs.clone(), self.length, None)?;
+        Ok(feed.read_in_runs(runs, Arc::new(view)))
+    }
+
+    fn needs(&self) -> Option<u64> {
+        Some(self.length.saturating_add(u64::from(self.reads_next())))
+    }
+
+    // Tokens of many documents in one file are one record, and nothing would be kept apart.
+    fn warn(&self, data: &Dataset, _view: &dyn View) {
+        if self.documents.is_some() && self.eos.is_none() && data.len() == 1 && data.source.joined().is_none()
+        {
+            log::warn!(
+                "{}: documents are records, and this is one record of {} tokens; say with eos= which token ends a document",
+                data.paths,
+                data.source.length(0).unwrap_or_default()
+            );
+        }
+    }
+}
+
+impl Pack {
+    fn collate(&self, data: &Cut<'_>) -> Result<Arc<dyn Collate>> {
+        if self.shifted && self.documents.is_some() {
+            return Err(Error::config("rows with shifted inputs keep documents apart already")
+                .hint("leave shifted out, or documents"));
+        }
+        if self.shifted && self.labels != Labels::Next {
+            return Err(Error::config("rows with shifted inputs have targets, which are not labels")
+                .hint("leave shifted out, or labels"));
+        }
+        let (schema, dtype, fields) = (data.schema(), data.dtype, &self.fields[..]);
+        Ok(match (&self.documents, fields) {
+            _ if self.shifted => {
+                let shifted = Shifted::new(schema, self.length, dtype)?;
+                Arc::new(if fields.is_empty() { shifted } else { shifted.only(fields)? })
+            }
+            (Some(layout), fields) => {
+                let documents = Documents::new(schema, self.length, dtype, self.eos, layout.clone())?;
+                let documents = documents.labels(self.labels)?;
+                Arc::new(if fields.is_empty() { documents } else { documents.only(fields)? })
+            }
+            (None, []) => Arc::new(data.next_token(self.length, false, 0)?.labels(self.labels)?),
+            (None, _) => {
+                return Err(Error::config("fields are chosen of rows with documents or shifted inputs")
+                    .hint("add documents or shifted, or leave them out"));
+            }
+        })
+    }
+
+    fn check_eos(&self, data: &Cut<'_>) -> Result<()> {
+        let Some(eos) = self.eos else { return Ok(()) };
+        let dtype = data.schema().element.dtype;
+        if !dtype.holds(eos) {
+            return Err(Error::config(format!("eos {eos} does not fit {dtype}")));
+        }
+        // The source's own may be no more than what the IDs go up to.
+        let declared = data.data.manifest.as_ref().and_then(|manifest| manifest.vocab_size);
+        match data.data.options.vocab_size.or(declared) {
+            Some(size) if !u64::try_from(eos).is_ok_and(|eos| eos < size) => {
+                Err(Error::config(format!("eos {eos} is outside the vocabulary of {size} IDs"))
+                    .field("eos")
+                    .hint("give an ID of the tokenizer's, or open the data with a vocab_size that holds it"))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! One row per record.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use windrow_core::Result;
+use windrow_core::collate::{Collate, Labels};
+use windrow_core::format::Takes;
+use windrow_core::view::{self, View};
+
+use crate::views::kind::{Cut, ViewKind};
+use crate::views::option::{Taken, is_default, view};
+
+view! {
+    /// One row per record, from its first `length + 1` values. `input_ids`, `labels`, `loss_masks`: `[length]`.
+    ///
+    /// ```
+    /// use windrow::{Pad, Records};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # std::fs::write(dir.path().join("series.json"), "[[1, 2, 3, 4], [5, 6], [7, 8, 9]]").unwrap();
+    /// let rows = windrow::open(dir.path().join("series.json"))?.records(Records::new(512).pad(Pad::Longest))?;
+    /// assert_eq!(rows.batch(&[1, 2], 0)?.fields()[0].shape, [2]);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    pub struct Records {
+        needs {
+            /// Inputs of a row.
+            length: u64,
+        }
+        /// What fills free positions.
+        #[serde(default)]
+        pad_value: i64,
+        /// How long rows are: length, or as long as the longest of their batch.
+        #[serde(default, skip_serializing_if = "is_default")]
+        pad: Pad,
+        /// How many rows of about the same length come together.
+        #[serde(default, skip_serializing_if = "is_default")]
+        group: Option<u64> as u64,
+        /// Labels: the token after each input, the input itself, or none.
+        #[serde(default, skip_serializing_if = "is_default")]
+        labels: Labels,
+    }
+    beside &[];
+}
+
+/// How long the rows of a batch are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pad {
+    /// As long as was asked for.
+    #[default]
+    Length,
+    /// As long as the longest of them.
+    Longest,
+}
+
+impl Taken for Pad {
+    const TAKES: Takes = Takes::Words(&["length", "longest"]);
+}
+
+impl ViewKind for Records {
+    fn labels(&self) -> Option<Labels> {
+        Some(self.labels)
+    }
+
+    fn labels_mut(&mut self) -> Option<&mut Labels> {
+        Some(&mut self.labels)
+    }
+
+    fn group(&self) -> Option<(u64, u64)> {
+        self.group.map(|rows| (self.length, rows))
+    }
+
+    fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {
+        let collate = data.next_token(self.length, true, self.pad_value)?.labels(self.labels)?;
+        let collate = if self.pad == Pad::Longest { collate.to_longest() } else { collate };
+        let cut = if self.reads_next() { view::Records::new } else { view::Records::apart };
+        Ok((Arc::new(cut(data.lengths(), self.length)?), Arc::new(collate)))
+    }
+}

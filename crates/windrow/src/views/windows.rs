@@ -1,0 +1,190 @@
+//! Sliding windows over series.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use windrow_core::collate::{Beside, BesideField, Collate, Labels, NextToken, ScaledBy};
+use windrow_core::format::Takes;
+use windrow_core::source::{Fit, Nan, Per};
+use windrow_core::view::{self, Starts, Tail, View};
+use windrow_core::{Error, Result};
+
+use crate::opening::dataset::Dataset;
+use crate::opening::formats::format_info;
+use crate::views::kind::{Cut, ViewKind};
+use crate::views::option::{Taken, is_default, view};
+use crate::views::scaler::{Scaler, Statistics};
+
+view! {
+    /// Sliding windows: `input_ids`, `labels`, `loss_masks`. With a scaler the values are float32 unless another dtype is
+    /// asked for; its statistics are computed when the view is made, once, and kept in the cache folder.
+    ///
+    /// ```no_run
+    /// use windrow::{Scaler, Windows};
+    ///
+    /// let series = windrow::open("series/")?;
+    /// let view = series.windows(Windows::new(512).prediction_length(64).stride(64).scaler(Scaler::Zero))?;
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    pub struct Windows {
+        needs {
+            /// Inputs before the prediction.
+            context_length: u64,
+        }
+        /// Inputs to predict, after the context.
+        #[serde(default)]
+        prediction_length: u64,
+        /// Values from one window to the next; where none is given, the window's width.
+        #[serde(default, skip_serializing_if = "is_default")]
+        stride: Option<u64> as u64,
+        /// What to do with the values after a record's last full window.
+        #[serde(default)]
+        tail: Tail,
+        /// What each whole record is scaled by.
+        #[serde(default, skip_serializing_if = "is_default")]
+        scaler: Scaler,
+        /// What NaN and infinity do.
+        #[serde(default, skip_serializing_if = "is_default")]
+        nan: Nan,
+        /// The part of each record that statistics come from; all of it where none is given, which looks ahead of a window.
+        #[serde(default, skip_serializing_if = "is_default")]
+        fit: Option<Fit> as Fit,
+        /// What shares statistics: a series, each channel of it, or each window by its context.
+        #[serde(default, skip_serializing_if = "is_default")]
+        per: Per,
+        /// Where windows begin: a stride apart, as many at random places, or one that ends with each series.
+        #[serde(default, skip_serializing_if = "is_default")]
+        starts: Starts,
+        /// Which labels are learned.
+        #[serde(default, skip_serializing_if = "is_default")]
+        loss_on: LossOn,
+        /// Labels: the value after each input, the input itself, or none.
+        #[serde(default, skip_serializing_if = "is_default")]
+        labels: Labels,
+        /// What to put beside the values: item, start, loc, scale, time_features and the features of a record by their names.
+        #[serde(default, skip_serializing_if = "is_default")]
+        fields: Vec<String> as &[&str],
+        /// The frequency of times for time_features, where the data does not say it: h, 15min, D, MS.
+        #[serde(default, skip_serializing_if = "is_default")]
+        freq: Option<String> as &str,
+    }
+    beside &[];
+}
+
+/// Which labels are learned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LossOn {
+    /// All real ones.
+    #[default]
+    All,
+    /// The last `prediction_length` positions of a window only.
+    Prediction,
+}
+
+impl Taken for LossOn {
+    const TAKES: Takes = Takes::Words(&["all", "prediction"]);
+}
+
+impl ViewKind for Windows {
+    fn statistics(&self) -> Statistics<'_> {
+        let context = Some(self.context_length);
+        Statistics { scaler: &self.scaler, nan: self.nan, fit: self.fit, per: self.per, context }
+    }
+
+    fn is_random(&self) -> bool {
+        self.starts == Starts::Random
+    }
+
+    fn scaler_mut(&mut self) -> Option<&mut Scaler> {
+        Some(&mut self.scaler)
+    }
+
+    fn labels(&self) -> Option<Labels> {
+        Some(self.labels)
+    }
+
+    fn labels_mut(&mut self) -> Option<&mut Labels> {
+        Some(&mut self.labels)
+    }
+
+    fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {
+        let width = self
+            .context_length
+            .checked_add(self.prediction_length)
+            .ok_or_else(|| Error::config("context_length + prediction_length is larger than 2^64"))?;
+        let collate = self.beside(data, self.values(data, width)?)?;
+        if let (Starts::Last, Some(stride)) = (self.starts, self.stride) {
+            return Err(Error::config(format!(
+                "a stride of {stride} for one window at the end of each record"
+            ))
+            .field("stride")
+            .hint("leave stride out, or starts=\"last\""));
+        }
+        let stride = self.stride.unwrap_or(width);
+        let is_next = self.reads_next();
+        let view = view::Windows::starting(data.lengths(), width, stride, self.tail, self.starts, is_next)?;
+        Ok((Arc::new(view), collate))
+    }
+
+    // An array [T, C] that is read as T series of C values gives padded windows only, and a model that learns nothing.
+    fn warn(&self, data: &Dataset, view: &dyn View) {
+        let (short, all) = (view.short(), view.len());
+        if all < 2 || short < all - all / 10 {
+            return;
+        }
+        let info = format_info(data.source.format());
+        let reads_axis =
+            info.is_some_and(|info| info.takes("axis")) && data.source.schema().channels.is_none();
+        let hint = match reads_axis && data.options.axis.is_none() {
+            true => {
+                "if an array [T, C] is one series, open it with wr.open(x, axis=\"time\"); else segments packs short series"
+            }
+            false => "segments packs short series without padding",
+        };
+        log::warn!(
+            "{}: {short} of {all} windows are padded, as their series have fewer than the {} values of a window; {hint}",
+            data.paths,
+            view.positions() + 1
+        );
+    }
+}
+
+impl Windows {
+    // The values of a window and their labels.
+    fn values(&self, data: &Cut<'_>, width: u64) -> Result<NextToken> {
+        let mut collate = data.next_token(width, true, 0)?;
+        if self.nan == Nan::Mask {
+            collate = collate.mask_nan();
+        }
+        if self.loss_on == LossOn::Prediction {
+            if self.prediction_length == 0 {
+                return Err(Error::config("loss_on=\"prediction\" with a prediction_length of 0")
+                    .hint("give a prediction_length, or learn all labels"));
+            }
+            collate = collate.learn_from(self.context_length);
+        }
+        if let ScaledBy::Sample(own) = data.by {
+            collate = collate.scaled_by_sample(own.clone());
+        }
+        collate.labels(self.labels)
+    }
+
+    // With the fields that are asked for.
+    fn beside(&self, data: &Cut<'_>, collate: NextToken) -> Result<Arc<dyn Collate>> {
+        let mut beside: Vec<BesideField> =
+            self.fields.iter().map(|name| BesideField::of(name)).collect::<Result<_>>()?;
+        // They are read once, when all else is known to fit.
+        let is_measured = !matches!(data.by, ScaledBy::Unmeasured);
+        if !is_measured {
+            beside.retain(|field| !matches!(field, BesideField::Covariate(_)));
+        }
+        let covariates = data.data.covariates(&beside, self.freq.as_deref().filter(|_| is_measured))?;
+        if beside.is_empty() {
+            return Ok(Arc::new(collate));
+        }
+        let channels = data.schema().channels.filter(|_| self.per != Per::Series);
+        let beside = Beside::new(collate, &beside, data.by.clone(), channels, covariates)?;
+        Ok(Arc::new(beside.without(data.data.left_out.clone())))
+    }
+}
