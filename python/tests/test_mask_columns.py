@@ -291,3 +291,80 @@ def test_labels_in_a_field_of_a_mask(tmp_path: Path) -> None:
     path.write_text(json.dumps({"input_ids": [5, 6], "labels": [-100, 5]}) + "\n")
     with pytest.raises(wr.CorruptError, match="value 1 of .labels. is 5, where the token is 6"):
         wr.tokenize(path, tmp_path / "shifted", **options)
+
+
+# Formats that are written, by what becomes of a mask: kept beside the tokens, or left out with a warning.
+KEPT = ["shards", "jsonl", "arrow", "parquet", "mds", "webdataset", "tfrecord", "litdata", "forager", "datatrove"]
+LEFT_OUT = ["tokens", "npy", "npz", "megatron", "olmo", "llmc", "flat-tokens", "array_record", "bagz"]
+ENDINGS = {"tokens": ".bin", "tfrecord": ".tfrecord", "llmc": ".bin", **{n: f".{n}" for n in ("jsonl", "arrow", "parquet", "npy", "npz", "array_record", "bagz")}}
+OWN: dict[str, dict[str, Any]] = {"litdata": {"to_column": "tokens"}, "llmc": {"dtype": "uint16"}, "datatrove": {"dtype": "uint16"}}
+
+
+def masked_sources(folder: Path, ids: list[list[int]] = IDS) -> dict[str, wr.Dataset]:
+    """Token IDs with a mask: in a column, and in an array of its own."""
+    path = folder / "masked.jsonl"
+    of = [{"input_ids": i, "labels": [-100, *i[1:]]} for i in ids]
+    path.write_text("".join(json.dumps(row) + "\n" for row in of))
+    wr.tokenize(path, folder / "stored", tokenizer="bytes", text_field="input_ids", mask_field="labels")
+    wr.convert(wr.open(path, column="input_ids"), folder / "masked.parquet", to="parquet")
+    parquet = wr.open(folder / "masked.parquet", column="tokens")
+    return {"column": wr.open(path, column="input_ids"), "array": wr.open(folder / "stored"), "parquet": parquet}
+
+
+def reopened(out: Path) -> wr.Dataset:
+    # A list beside the tokens makes rows of them, unless something says which column holds the numbers.
+    rows = wr.open(out)
+    return wr.open(out, column="tokens") if rows.info().get("columns") else rows
+
+
+@pytest.mark.parametrize("to", KEPT)
+def test_what_is_converted_keeps_its_mask_where_the_format_can(tmp_path: Path, to: str, caplog: pytest.LogCaptureFixture) -> None:
+    for of, source in masked_sources(tmp_path).items():
+        out = tmp_path / f"{of}-out{ENDINGS.get(to, '')}"
+        wr.convert(source, out, to=to, **OWN.get(to, {}))
+        again = reopened(out)
+        assert again.info()["mask_columns"] and learned(again) == [i[1:] for i in IDS], of
+        assert "loss mask" not in caplog.text
+        assert wr.verify(out)["problems"] == []
+        # A mask that is not meant is not written.
+        path = tmp_path / "masked.jsonl"
+        if of == "column" and to in ("forager", "datatrove"):
+            wr.convert(wr.open(path, column="input_ids", mask_column=None), out, to=to, overwrite=True, **OWN.get(to, {}))
+            assert wr.open(out).info()["mask_columns"] == []
+
+
+@pytest.mark.parametrize("to", LEFT_OUT)
+def test_a_mask_that_a_format_does_not_hold_is_named(tmp_path: Path, to: str, caplog: pytest.LogCaptureFixture) -> None:
+    # The npy format holds records of one length.
+    ids = [i[:3] for i in IDS]
+    for of, source in masked_sources(tmp_path, ids).items():
+        caplog.clear()
+        wr.convert(source, tmp_path / f"{of}-out{ENDINGS.get(to, '')}", to=to, **OWN.get(to, {}))
+        name = "loss_mask" if of == "array" else "labels"
+        said = [r.getMessage() for r in caplog.records if "loss mask" in r.getMessage()]
+        assert len(said) == 1 and said[0].startswith(f"{to} holds no loss mask: {name} beside"), (of, caplog.text)
+        assert "hint: forager and datatrove store" in said[0] and "parquet" in said[0]
+    caplog.clear()
+    plain = wr.open(tmp_path / "masked.jsonl", column="input_ids", mask_column=None)
+    wr.convert(plain, tmp_path / f"plain{ENDINGS.get(to, '')}", to=to, **OWN.get(to, {}))
+    assert "loss mask" not in caplog.text
+
+
+@pytest.mark.parametrize("to", [*KEPT, *LEFT_OUT])
+def test_write_treats_masks_of_records_as_convert_does(tmp_path: Path, to: str, caplog: pytest.LogCaptureFixture) -> None:
+    ids = [i[:3] for i in IDS]
+    given = [{"sequence": np.array(i, "uint16"), "loss_mask": [0, 1, 1]} for i in ids]
+    out = tmp_path / f"out{ENDINGS.get(to, '')}"
+    wr.write(out, given, to=to, **OWN.get(to, {}))
+    if to in LEFT_OUT:
+        said = [r.getMessage() for r in caplog.records if "loss mask" in r.getMessage()]
+        assert len(said) == 1 and f"{to} holds no loss mask: loss_mask beside" in said[0]
+        return
+    assert learned(reopened(out)) == [i[1:] for i in ids] and "loss mask" not in caplog.text
+    if to in ("forager", "datatrove"):
+        with pytest.raises(wr.ConfigError, match="loss_mask.* is beside this record, but not beside the first") as error:
+            wr.write(out, [given[0]["sequence"], given[1]], to=to, overwrite=True, **OWN.get(to, {}))
+        assert error.value.record == 1
+        with pytest.raises(wr.ConfigError, match="holds 2 values beside 3 tokens") as error:
+            wr.write(out, [given[0], {**given[1], "loss_mask": [0, 1]}], to=to, overwrite=True, **OWN.get(to, {}))
+        assert error.value.record == 1

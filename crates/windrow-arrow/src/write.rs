@@ -93,6 +93,10 @@ impl WriteFormat for WriteParquet {
         true
     }
 
+    fn keeps_metadata(&self) -> bool {
+        true
+    }
+
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
         Ok(Box::new(Writer {
             stream: StreamWriter::new(begin, &self.column)?.with_fields_in_structs(),

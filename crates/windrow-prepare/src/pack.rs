@@ -119,6 +119,7 @@ impl Packer {
             channels: None,
             vocab_size: packing.vocab_size,
             appends_eos: false,
+            has_mask: false,
             total_values: None,
             durable: packing.durable,
             append_to: None,

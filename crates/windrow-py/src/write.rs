@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use windrow::dev::source::{Extras, Schema};
+use windrow::dev::source::{Extras, Schema, Track};
 use windrow::format::{WriteFormat, WriteOptions};
 use windrow::prepare::{self, Progress, Watch, Writer};
 use windrow::{DType, Error, Kind};
+use windrow_core::format::masks_beside;
 use windrow_core::{Decode, Element, Values};
 
 use crate::callback::Watcher;
@@ -229,7 +230,7 @@ impl Output<'_> {
                 return Ok(0);
             };
             record.check(py, self.format, self.stored(py, dtype)?)?;
-            self.begun = Some(self.begin(py, dtype)?);
+            self.begun = Some(self.begin(py, dtype, &record.extras)?);
         }
         let Some(Begun { writer, stored }) = &mut self.begun else { return Ok(0) };
         record.check(py, self.format, *stored)?;
@@ -241,16 +242,20 @@ impl Output<'_> {
         let usual = if self.format.holds_ids() { DType::U32 } else { DType::F32 };
         let begun = match self.begun.take() {
             Some(begun) => begun,
-            None => self.begin(py, usual)?,
+            None => self.begin(py, usual, &Extras::new())?,
         };
         Ok(begun.writer)
     }
 
-    fn begin(&mut self, py: Python<'_>, dtype: DType) -> PyResult<Begun> {
+    // `extras` is beside the first record that has numbers.
+    fn begin(&mut self, py: Python<'_>, dtype: DType, extras: &Extras) -> PyResult<Begun> {
         let stored = self.stored(py, dtype)?;
         let element = Element::little(dtype);
         let channels = self.channels.flatten();
-        let schema = Schema { channels, ..Schema::numbers(element) };
+        let masks = if dtype.is_integer() && channels.is_none() { masks_beside(extras) } else { Vec::new() };
+        let tracks =
+            Some(Track::made_of(masks)).filter(|track| !track.made_of.is_empty()).into_iter().collect();
+        let schema = Schema { channels, tracks, ..Schema::numbers(element) };
         let nothing = Values { bytes: &[], element, channels: channels.unwrap_or(1), decode: Decode::Plain };
         let early = std::mem::take(&mut self.early);
         let (place, format, asked) = (self.place, self.format, &self.asked);

@@ -20,6 +20,22 @@ pub fn mask_columns(tracks: &[Track]) -> Vec<String> {
     })
 }
 
+/// Whether an array of this name says which values are learned.
+pub fn is_mask(name: &str) -> bool {
+    [LOSS_MASK_TRACK, LOSS_TRACK].contains(&name)
+}
+
+/// For each value of a span whether it is learned, 1 or 0; `None` where nothing beside the values says it.
+///
+/// # Errors
+/// What reading the array says.
+pub fn learned(source: &dyn Source, span: Span) -> Result<Option<Vec<u8>>> {
+    let Some(learned) = Learned::of(&source.schema().tracks) else { return Ok(None) };
+    let mut out = vec![0; span.len as usize];
+    learned.fill(source, span, 0, &mut out, &mut Vec::new())?;
+    Ok(Some(out.into_iter().map(|mask| mask as u8).collect()))
+}
+
 /// Which array that is, and what its numbers mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Learned {

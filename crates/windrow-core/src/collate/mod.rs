@@ -28,7 +28,7 @@ pub use codes::{Codes, CodesLayout, Delays, Example, Masks, Tags, TextCut, Undel
 pub use covariates::{Covariate, Covariates, OfSeries};
 pub use documents::{Documents, DocumentsLayout, Positions};
 pub use labels::Labels;
-pub use learned::{LOSS_MASK_TRACK, LOSS_TRACK, mask_columns};
+pub use learned::{LOSS_MASK_TRACK, LOSS_TRACK, is_mask, learned, mask_columns};
 pub use next_token::NextToken;
 pub use pairs::Pairs;
 pub use raw::Raw;

@@ -7,7 +7,9 @@ use crate::error::{Error, Result};
 use crate::format::Options;
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::row::{Array, Row, Value};
-use crate::source::{Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source, Stored, Track};
+use crate::source::{
+    Extras, FileInfo, InMemory, Kind, Location, Rows, Schema, SharedSource, Source, Stored, Track,
+};
 use crate::store::Object;
 use crate::values::copy_values;
 
@@ -20,8 +22,6 @@ const LABELS: &str = "labels";
 const ATTENTION: &str = "attention_mask";
 /// The label of a token that is not learned.
 pub const NOT_LEARNED: i64 = -100;
-/// The track that is made of the columns: 1 = learned.
-const TRACK: &str = "loss";
 
 /// Whether a column of this name is read together with the numbers of `column=`.
 pub fn is_read_beside(options: &Options, name: &str) -> bool {
@@ -66,6 +66,27 @@ pub(super) fn learned(source: SharedSource, options: &Options) -> Result<SharedS
     }
 }
 
+/// The columns beside one record that say by their names which of its tokens are learned.
+pub fn masks_beside(extras: &Extras) -> Vec<String> {
+    let is_mask =
+        |(name, value): &(&str, &Value)| MASK_COLUMNS.contains(&stem(name)) && may_be_mask(name, value);
+    extras.iter().filter(is_mask).map(|(name, _)| name.to_string()).collect()
+}
+
+/// Which tokens of one record are learned, as these columns beside it say: 1 for each that is, 0 for the others.
+///
+/// # Errors
+/// `Config` naming the column that is no mask of them.
+pub fn learned_of(values: &Values<'_>, extras: &Extras, columns: &[String]) -> Result<Vec<u8>> {
+    let (element, held) = (values.element, Arc::new(values.bytes.to_vec()));
+    let record = InMemory::new("records", element, None, vec![(held, extras.clone())])?;
+    let whole = Span { record: 0, start: 0, len: record.length(0)? };
+    let masked = Masked::over(Arc::new(record), columns.to_vec(), Vec::new(), &Options::default());
+    let mut scratch = Vec::new();
+    let learned = masked.read_track(0, whole, &mut scratch)?.bytes.to_vec();
+    Ok(learned)
+}
+
 // A format that stores its mask itself: it is taken as it is, or left out.
 fn stored(source: SharedSource, asked: Option<&[String]>) -> Result<SharedSource> {
     match asked {
@@ -100,13 +121,13 @@ fn found(source: &dyn Source) -> (Vec<String>, Vec<String>) {
     known.into_iter().partition(|name| first.get(name).is_some_and(|value| may_be_mask(name, value)))
 }
 
-// A number or a text of the whole record says nothing of its tokens; labels that do not are not overlooked. Null is not
-// there.
+// A number or a text of the whole record says nothing of its tokens; labels that do not are not overlooked. Bytes are a
+// mask of one byte each. Null is not there.
 fn may_be_mask(name: &str, value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::Array(array) => !array.shape.is_empty() || stem(name) == LABELS,
-        Value::List(_) => true,
+        Value::List(_) | Value::Bytes(_) => true,
         _ => stem(name) == LABELS,
     }
 }
@@ -170,12 +191,8 @@ impl Masked {
         if columns.is_empty() && watched.is_empty() && !has_stored {
             return inner;
         }
-        let made = |columns: &Vec<String>| Track {
-            name: TRACK.to_string(),
-            element: Element::little(DType::U8),
-            made_of: columns.clone(),
-        };
-        let tracks = Some(&columns).filter(|columns| !columns.is_empty()).map(made).into_iter().collect();
+        let track = Some(Track::made_of(columns.clone()));
+        let tracks = track.filter(|track| !track.made_of.is_empty()).into_iter().collect();
         let schema = Schema { tracks, ..inner.schema().clone() };
         Arc::new(Masked { inner, schema, columns, watched, dtype: options.dtype })
     }

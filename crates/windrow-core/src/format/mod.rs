@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use checksum_rules::FormatRules;
 pub use info::{FormatInfo, Holds, Takes, WriteOption};
-pub use masks::MASK_COLUMNS;
+pub use masks::{MASK_COLUMNS, learned_of, masks_beside};
 pub use options::{Axis, Options, Payload, PeriodOfEach, Split, Verify};
 pub use probe::Probe;
 use write::{LineIndex, OwnOptions, Parts, WriteFormat};

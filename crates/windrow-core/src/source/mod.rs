@@ -115,6 +115,11 @@ impl Track {
     pub fn stored(name: impl Into<String>, element: Element) -> Track {
         Track { name: name.into(), element, made_of: Vec::new() }
     }
+
+    /// The array that these columns say together: 1 = learned.
+    pub fn made_of(columns: Vec<String>) -> Track {
+        Track { name: "loss".to_string(), element: Element::little(DType::U8), made_of: columns }
+    }
 }
 
 impl Schema {

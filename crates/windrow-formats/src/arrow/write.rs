@@ -51,6 +51,10 @@ impl WriteFormat for WriteArrow {
         true
     }
 
+    fn keeps_metadata(&self) -> bool {
+        true
+    }
+
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
         Ok(Box::new(Writer {
             stream: StreamWriter::new(begin, &self.column)?,

@@ -42,6 +42,10 @@ impl WriteFormat for WriteCodes {
         [METADATA, MANIFEST_FILE].contains(&name)
     }
 
+    fn keeps_metadata(&self) -> bool {
+        true
+    }
+
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
         // What cannot be stored is refused before a record is read.
         tensor_file("", begin.dtype, [0, 1], &[])?;

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use windrow_core::format::Format;
-use windrow_core::format::write::{Begin, RecordWriter, Stored, Target, WriteFormat, Written, no_ids};
+use windrow_core::format::write::{
+    Begin, MaskTrack, RecordWriter, Stored, Target, WriteFormat, Written, no_ids,
+};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::{ChecksumsWriter, Disk, Growing, files};
 use windrow_core::{DType, Result};
 
-use super::{DATA, Datatrove, INDEX, METADATA};
+use super::{DATA, Datatrove, INDEX, LEARNED, LOSS, METADATA};
 
 /// What datatrove calls the only file of the only rank.
 const STEM: &str = "00000_00000_shuffled";
@@ -38,12 +40,17 @@ impl WriteFormat for WriteDatatrove {
 
     fn is_own(&self, name: &str) -> bool {
         let data = format!("{STEM}{DATA}");
-        let own = [data.clone(), format!("{data}{INDEX}"), format!("{data}{METADATA}")];
+        let own =
+            [data.clone(), format!("{data}{INDEX}"), format!("{data}{LOSS}"), format!("{data}{METADATA}")];
         own.iter().any(|own| own == name) || [MANIFEST_FILE, CHECKSUMS_FILE].contains(&name)
     }
 
     fn is_description(&self, name: &str) -> bool {
         name == MANIFEST_FILE || name == format!("{STEM}{DATA}{INDEX}")
+    }
+
+    fn mask_track(&self) -> Option<MaskTrack> {
+        Some(MaskTrack { name: LEARNED, excludes: false })
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
@@ -52,7 +59,9 @@ impl WriteFormat for WriteDatatrove {
         files::make_folder(&folder)?;
         let from: Kept = begin.continued("datatrove's files")?;
         let data = format!("{STEM}{DATA}");
+        let loss = || Growing::create(folder.join(format!("{data}{LOSS}")));
         Ok(Box::new(Writer {
+            loss: begin.has_mask.then(loss).transpose()?,
             data: Growing::at(folder.join(&data), from.data)?,
             ends: Growing::at(folder.join(format!("{data}{INDEX}")), from.ends)?,
             folder,
@@ -74,6 +83,8 @@ struct Writer {
     folder: PathBuf,
     data: Growing,
     ends: Growing,
+    /// A byte a token, where a mask is beside them.
+    loss: Option<Growing>,
     dtype: DType,
     durable: bool,
     warned: bool,
@@ -86,6 +97,9 @@ impl RecordWriter for Writer {
             self.warned = true;
         }
         self.data.write(record.bytes)?;
+        for (loss, mask) in self.loss.iter_mut().zip(record.tracks) {
+            loss.write(mask)?;
+        }
         if record.is_last {
             let end = self.data.size() / self.dtype.size() as u64;
             self.ends.write(&end.to_le_bytes())?;
@@ -123,6 +137,9 @@ impl RecordWriter for Writer {
             files::write(&self.folder.join(metadata), text.as_bytes(), self.durable)?,
         )?;
         manifest.files = vec![data, index, metadata_row];
+        if let Some(loss) = self.loss {
+            manifest.files.push(sums.add(format!("{name}{LOSS}"), loss.finish(self.durable)?)?);
+        }
         manifest.records = Some(records);
         sums.finish(&manifest.files, self.durable)?;
         files::write(&self.folder.join(MANIFEST_FILE), manifest.to_text().as_bytes(), self.durable)?;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use windrow_core::format::Format;
 use windrow_core::format::write::{
-    Begin, Corpus, CorpusPlace, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written,
+    Begin, Corpus, CorpusPlace, MaskTrack, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written,
     only_of_tokenize,
 };
 use windrow_core::manifest::{CHECKSUMS_FILE, FileRow, MANIFEST_FILE, Manifest};
@@ -23,6 +23,8 @@ use super::{
 
 /// All samples of an output that is not a corpus.
 const SAMPLES: &str = "samples.bin";
+/// The array beside the tokens that has 1 for each that is not learned.
+const LOSS_MASK: &str = "loss_mask";
 /// What the folder of samples is called, and what follows the input's name in theirs.
 const TOKENIZED: &str = "tokenized-samples";
 
@@ -104,6 +106,10 @@ impl WriteFormat for WriteForager {
         true
     }
 
+    fn mask_track(&self) -> Option<MaskTrack> {
+        Some(MaskTrack { name: LOSS_MASK, excludes: true })
+    }
+
     fn is_one(&self, out: &Path) -> bool {
         let is_indexed = || {
             replaced::folder(&out.join(INDEX_FOLDER), is_of_index).is_ok()
@@ -162,7 +168,11 @@ impl WriteFormat for WriteForager {
         };
         Ok(Box::new(Writer {
             rows: Growing::at(index.join(LOCATIONS), from.records * location_row(0, 0, 0).len() as u64)?,
-            layout: begin.corpus.as_ref().and_then(|corpus| layout(corpus, begin.dtype)),
+            layout: match begin.corpus {
+                Some(corpus) => layout(corpus.tracks, corpus.sample_size, begin.dtype),
+                None if begin.has_mask => layout(&[LOSS_MASK.to_string()], None, begin.dtype),
+                None => None,
+            },
             is_corpus: begin.corpus.is_some(),
             folder,
             index_folder: index_folder.to_string(),
@@ -192,15 +202,14 @@ fn named(base: &Path, index_folder: &str) -> HashSet<String> {
 }
 
 // What `sample_schema.json` says of samples with further arrays.
-fn layout(corpus: &Corpus<'_>, dtype: DType) -> Option<Layout> {
-    if corpus.tracks.is_empty() {
+fn layout(tracks: &[String], sample_size: Option<u64>, dtype: DType) -> Option<Layout> {
+    if tracks.is_empty() {
         return None;
     }
-    let sample_size = corpus.sample_size;
     let tokens = sample_size.unwrap_or(1);
     let mut end = tokens * dtype.size() as u64;
     let mut arrays = vec![LayoutArray { name: "tokens".to_string(), dtype, offset: 0 }];
-    for name in corpus.tracks {
+    for name in tracks {
         arrays.push(LayoutArray { name: name.clone(), dtype: DType::U8, offset: end });
         end += tokens;
     }
@@ -280,6 +289,11 @@ fn row(sums: &mut Option<ChecksumsWriter>, name: String, file: Finished) -> Resu
 }
 
 impl RecordWriter for Writer {
+    // What is beside the tokens of a record follows all of them.
+    fn takes_parts(&self) -> bool {
+        self.layout.is_none()
+    }
+
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         if !record.extras.is_empty() && !self.warned {
             log::warn!("token samples hold token IDs only: the metadata of records is left out");
@@ -335,7 +349,7 @@ impl RecordWriter for Writer {
         if !self.is_corpus {
             // Also without a sample, so that readers find the file.
             self.listed = vec![0];
-            manifest.record_length = self.length;
+            manifest.record_length = self.length.filter(|_| self.layout.is_none());
         }
         let paths: Vec<String> = self.listed.iter().map(|n| self.outputs[*n].clone()).collect();
         let mut described = vec![(FILE_LIST, file_list(&paths)?.into_bytes())];

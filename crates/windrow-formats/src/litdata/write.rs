@@ -60,6 +60,10 @@ impl WriteFormat for WriteLitData {
         true
     }
 
+    fn keeps_metadata(&self) -> bool {
+        self.column.is_some()
+    }
+
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
         let kind = match begin.channels {
             None => Kind::Bare(begin.dtype),

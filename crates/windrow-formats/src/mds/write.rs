@@ -93,6 +93,10 @@ impl WriteFormat for WriteMds {
         true
     }
 
+    fn keeps_metadata(&self) -> bool {
+        true
+    }
+
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
         Ok(Box::new(Writer {
             folder: WrittenFolder::begin(begin)?,

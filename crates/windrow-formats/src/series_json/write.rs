@@ -44,6 +44,10 @@ impl WriteFormat for WriteLines {
         3
     }
 
+    fn keeps_metadata(&self) -> bool {
+        true
+    }
+
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
         Ok(Box::new(Writer {
             work: begin.work.to_path_buf(),

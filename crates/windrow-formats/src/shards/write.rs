@@ -81,6 +81,10 @@ impl WriteFormat for WriteShards {
         name == META
     }
 
+    fn keeps_metadata(&self) -> bool {
+        true
+    }
+
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
         if begin.dtype == DType::Bf16 {
             // Readers of the original know numpy's dtypes only.

@@ -58,6 +58,10 @@ impl WriteFormat for WriteTfRecord {
         true
     }
 
+    fn keeps_metadata(&self) -> bool {
+        true
+    }
+
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
         payload::begin(begin, "TFRecord", Payload::Example, Some(self.column.clone()), Frames)
     }

@@ -62,6 +62,10 @@ impl WriteFormat for WriteWebDataset {
         true
     }
 
+    fn keeps_metadata(&self) -> bool {
+        true
+    }
+
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
         Ok(Box::new(Writer {
             folder: WrittenFolder::begin(begin)?,

@@ -239,6 +239,7 @@ mod tests {
             are_rows: true,
             vocab_size: None,
             appends_eos: false,
+            has_mask: false,
             total_values: None,
             durable: false,
             append_to: None,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use windrow_core::collate::{is_mask, learned};
 use windrow_core::format::write::{WriteFormat, WriteOptions};
 use windrow_core::source::{Kind, Source};
 use windrow_core::{Error, Progress, Result, Span, Watch, check, store};
@@ -72,8 +73,10 @@ fn written(
 ) -> Result<(Writer, u64)> {
     let lengths = sum_of_lengths(source)?;
     let mut writer = Writer::convert(out, source.schema(), format, options, lengths, origin)?;
-    if source.schema().stored_tracks().next().is_some() {
-        log::warn!("only the values are written: the arrays that run beside them are left out");
+    let others = source.schema().stored_tracks().map(|(_, track)| track.name.as_str());
+    let others: Vec<&str> = others.filter(|name| !is_mask(name)).collect();
+    if !others.is_empty() {
+        log::warn!("the arrays that run beside the values are left out: {}", others.join(", "));
     }
     let width = source.schema().element.size() as u64 * source.schema().channels.unwrap_or(1) as u64;
     let total_bytes = lengths.saturating_mul(width);
@@ -103,8 +106,12 @@ fn written(
         Kind::Numbers => {}
     }
     for record in 0..source.len() {
-        let extras = source.extras(record)?;
         let len = stored.length(record)?;
+        let mask = match writer.mask.is_taken() {
+            true => learned(source, Span { record, start: 0, len })?,
+            false => None,
+        };
+        let extras = writer.mask.kept(source.extras(record)?, mask.as_deref());
         let most = if writer.takes_parts() { PART } else { len };
         let mut start = 0;
         // A record without values is one part, too.
@@ -112,7 +119,9 @@ fn written(
             check(watch)?;
             let span = Span { record, start, len: most.min(len - start) };
             let values = stored.read(span, &mut scratch)?;
-            writer.add_part(&values, start, len, &extras)?;
+            // Within the record.
+            let mask = mask.as_ref().map(|mask| &mask[start as usize..][..span.len as usize]);
+            writer.add_part(&values, start, len, &extras, mask)?;
             watch.progress(Progress {
                 done_bytes: writer.values * width,
                 total_bytes,

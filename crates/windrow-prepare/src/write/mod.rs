@@ -3,6 +3,7 @@
 
 mod convert;
 mod inputs;
+mod mask;
 mod origin;
 mod writer;
 

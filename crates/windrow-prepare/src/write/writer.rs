@@ -13,6 +13,7 @@ use windrow_core::store::plain_name;
 use windrow_core::values::copy_values;
 use windrow_core::{Buffer, DType, Decode, Element, Error, Result, Row, Values};
 
+use super::mask::Mask;
 use super::origin::Origin;
 use crate::Report;
 
@@ -53,6 +54,7 @@ pub struct Writer {
     records_to: Option<Box<dyn RecordWriter>>,
     manifest: Manifest,
     numbers: Buffer,
+    pub(super) mask: Mask,
     pub(super) records: u64,
     pub(super) values: u64,
     holds_ids: bool,
@@ -155,6 +157,7 @@ impl Writer {
         let work = site.work(&hash_of(name))?;
         site.discard(&work)?;
         files::make_folder(&work)?;
+        let mask = Mask::of(schema, format);
         let begin = Begin {
             work: &work,
             name,
@@ -165,6 +168,7 @@ impl Writer {
             are_rows,
             vocab_size: options.vocab_size.or(schema.vocab_size),
             appends_eos: options.eos.is_some(),
+            has_mask: mask.is_stored(),
             total_values,
             durable: options.durable,
             append_to,
@@ -195,6 +199,7 @@ impl Writer {
             records_to: None,
             manifest,
             numbers: Buffer::zeroed(0),
+            mask,
             records: 0,
             values: 0,
             // Numbers of the other formats may be anything.
@@ -220,16 +225,21 @@ impl Writer {
             ))
             .record(self.records));
         }
+        let mask = self.mask.said(values, extras).map_err(|e| e.record(self.records))?;
+        let kept = mask.is_some().then(|| self.mask.kept(extras.clone(), mask.as_deref()));
+        let extras = kept.as_ref().unwrap_or(extras);
         let width = values.element.size() * values.channels.max(1);
         let len = (values.bytes.len() / width) as u64;
         let size = if self.takes_parts() { PART as usize * width } else { values.bytes.len() };
         let mut start = 0;
         for bytes in values.bytes.chunks(size.max(1)) {
-            self.add_part(&Values { bytes, ..*values }, start, len, extras)?;
-            start += (bytes.len() / width) as u64;
+            let end = start + (bytes.len() / width) as u64;
+            let mask = mask.as_ref().map(|mask| &mask[start as usize..end as usize]);
+            self.add_part(&Values { bytes, ..*values }, start, len, extras, mask)?;
+            start = end;
         }
         match len {
-            0 => self.add_part(values, 0, 0, extras),
+            0 => self.add_part(values, 0, 0, extras, mask.as_deref()),
             _ => Ok(()),
         }
     }
@@ -267,13 +277,14 @@ impl Writer {
         self.records_to.as_ref().is_some_and(|to| to.takes_parts())
     }
 
-    // Writes the values from `start` on of a record of `len` values.
+    // Writes the values from `start` on of a record of `len` values; `mask` has 1 for each of them that is learned.
     pub(super) fn add_part(
         &mut self,
         values: &Values<'_>,
         start: u64,
         len: u64,
         extras: &Extras,
+        mask: Option<&[u8]>,
     ) -> Result<()> {
         let count = values.bytes.len() / values.element.size();
         let end = start + (count / values.channels.max(1)) as u64;
@@ -304,13 +315,15 @@ impl Writer {
                 .record(self.records));
             }
         }
+        let mask = self.mask.stored(mask, size / width);
+        let tracks = mask.as_deref();
         let record = Stored {
             number: self.records,
             bytes: stored,
             len: len + u64::from(self.eos.is_some()),
             extras,
             input: 0,
-            tracks: &[],
+            tracks: tracks.as_slice(),
             is_first: start == 0,
             is_last: end == len,
         };

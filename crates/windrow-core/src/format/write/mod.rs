@@ -118,6 +118,16 @@ pub trait WriteFormat: Send + Sync {
         false
     }
 
+    /// Whether the metadata of records of numbers is kept beside them.
+    fn keeps_metadata(&self) -> bool {
+        false
+    }
+
+    /// The array of its own that says which token IDs of a record are learned, where the format has one.
+    fn mask_track(&self) -> Option<MaskTrack> {
+        None
+    }
+
     /// That what `--overwrite` would replace in the folder is of this format; only of [`CorpusPlace::Inside`].
     ///
     /// # Errors
@@ -218,6 +228,15 @@ pub struct Written {
     pub manifest: Manifest,
 }
 
+/// An array of a byte per token, by which a format says which tokens are learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MaskTrack {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether 1 is stored beside the tokens that are not learned, instead of beside those that are.
+    pub excludes: bool,
+}
+
 /// Where `tokenize` puts a corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CorpusPlace {
@@ -269,6 +288,8 @@ pub struct Begin<'a> {
     pub vocab_size: Option<u64>,
     /// An EOS token is put after every record.
     pub appends_eos: bool,
+    /// The array of [`WriteFormat::mask_track`] is written beside the tokens of each record.
+    pub has_mask: bool,
     /// Values of all records, where that is known.
     pub total_values: Option<u64>,
     /// Bring everything to the disk before it becomes visible.

@@ -19,7 +19,8 @@ pub struct Stored<'a> {
     pub extras: &'a Extras,
     /// Number of the input that completed it.
     pub input: usize,
-    /// The bytes beside the tokens, an array for each of [`Corpus::tracks`](super::Corpus::tracks).
+    /// The bytes beside the tokens: an array for each of [`Corpus::tracks`](super::Corpus::tracks), or the mask of
+    /// [`Begin::has_mask`](super::Begin::has_mask).
     pub tracks: &'a [&'a [u8]],
     /// It begins here.
     pub is_first: bool,
@@ -50,18 +51,35 @@ impl Stored<'_> {
         Ok(row)
     }
 
-    /// A value of [`Stored::extras`] as JSON.
+    /// A value of [`Stored::extras`] as JSON; whole numbers `[T]`, as masks and labels are, as a list.
     ///
     /// # Errors
-    /// `Config` where JSON has no word for it: bytes, arrays, NaN.
+    /// `Config` where JSON has no word for it: bytes, other arrays, NaN.
     pub fn json(&self, name: &str, value: &Value) -> Result<serde_json::Value> {
-        value.to_json().ok_or_else(|| {
+        numbers_of(value).or_else(|| value.to_json()).ok_or_else(|| {
             Error::config(format!("the metadata {name:?} is {}, which JSON does not hold", value.shown()))
                 .record(self.number)
                 .field(name)
                 .hint("leave that column out")
         })
     }
+}
+
+// A list of whole numbers, which lose nothing but their dtype.
+fn numbers_of(value: &Value) -> Option<serde_json::Value> {
+    let Value::Array(array) = value else { return None };
+    if array.shape.len() != 1 || !array.dtype.is_integer() {
+        return None;
+    }
+    let mut numbers = vec![0i64; array.bytes.len() / array.dtype.size()];
+    let values = Values {
+        bytes: &array.bytes,
+        element: Element::little(array.dtype),
+        channels: 1,
+        decode: Decode::Plain,
+    };
+    copy_values(&values, 0, bytemuck::cast_slice_mut(&mut numbers), DType::I64).ok()?;
+    Some(numbers.into())
 }
 
 /// How to mend that the numbers and some metadata have the same name, where `to_column=` is an option.
