@@ -1,6 +1,7 @@
 """Data that was tokenised beforehand: what columns beside the tokens say of what is learned reaches every view, in every format."""
 
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -368,3 +369,73 @@ def test_write_treats_masks_of_records_as_convert_does(tmp_path: Path, to: str, 
         with pytest.raises(wr.ConfigError, match="holds 2 values beside 3 tokens") as error:
             wr.write(out, [given[0], {**given[1], "loss_mask": [0, 1]}], to=to, overwrite=True, **OWN.get(to, {}))
         assert error.value.record == 1
+
+
+def frame(**columns: list[Any]) -> Any:
+    import pandas as pd
+
+    at = [(s, t) for s, ids in enumerate(IDS) for t in range(len(ids))]
+    flat = {name: [value for record in values for value in record] for name, values in columns.items()}
+    return pd.DataFrame({"unique_id": [s for s, _ in at], "ds": [t for _, t in at], "y": [i for ids in IDS for i in ids], **flat})
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_token_ids_of_a_frame_have_their_masks(library: str) -> None:
+    import polars as pl
+
+    of = (lambda df: df) if library == "pandas" else (lambda df: pl.DataFrame({c: df[c].to_numpy() for c in df}))
+    for name, mask in (("loss_mask", LEARNED), ("labels", LABELS), ("completion_mask", [[bool(m) for m in one] for one in LEARNED])):
+        ds = wr.from_frame(of(frame(**{name: mask})))
+        assert ds.info()["mask_columns"] == [name] and learned(ds) == [[7, 8, 9], [11, 12], [23]]
+        assert pickle.loads(pickle.dumps(ds)).info()["mask_columns"] == [name]
+        plain = wr.from_frame(of(frame(**{name: mask})), mask_column=None)
+        assert plain.info()["mask_columns"] == [] and learned(plain) == IDS
+        assert learned(pickle.loads(pickle.dumps(plain))) == IDS
+    both = of(frame(own=LEARNED, labels=[[-100, *ids[1:]] for ids in IDS]))
+    assert learned(wr.from_frame(both)) == [ids[1:] for ids in IDS]
+    assert learned(wr.from_frame(both, mask_column="own")) == [[7, 8, 9], [11, 12], [23]]
+    assert learned(wr.from_frame(both, mask_column=["own", "labels"])) == [[7, 8, 9], [11, 12], [23]]
+    with pytest.raises(wr.ConfigError, match="mask_column='other': no column"):
+        wr.from_frame(both, mask_column="other")
+    with pytest.raises(wr.ConfigError, match='"loss_mask" holds 7 at value 2, where the token is 7|holds 0 at value 0') as error:
+        learned(wr.from_frame(of(frame(loss_mask=[[0, 0, 7, 1, 1], *LEARNED[1:]]))))
+    assert error.value.record == 0
+    with pytest.raises(wr.ConfigError, match='"attention_mask" holds 0 at value 2') as error:
+        learned(wr.from_frame(of(frame(attention_mask=[[1] * 5, [1, 1, 0], [1] * 4]))))
+    assert error.value.record == 1
+    # A column of text, and the values of series, say nothing of tokens.
+    assert wr.from_frame(of(frame(labels=[["a"] * len(ids) for ids in IDS]))).info()["mask_columns"] == []
+    wide = frame()[["ds", "y"]].iloc[:5].rename(columns={"y": "loss"})
+    assert len(wr.from_frame(of(wide), layout="wide")) == 1
+    with pytest.raises(wr.ConfigError, match="mask_column='loss' of a frame whose columns are series"):
+        wr.from_frame(of(wide), layout="wide", mask_column="loss")
+
+
+BYTES = """
+import sys, json
+import pyarrow as pa, pyarrow.parquet as pq
+rows = json.loads(sys.argv[2])
+table = {"input_ids": pa.array([r[0] for r in rows], pa.list_(pa.int64())), sys.argv[3]: pa.array([None if r[1] is None else bytes(r[1]) for r in rows], pa.binary())}
+pq.write_table(pa.table(table), sys.argv[1])
+print("{}")
+"""
+
+
+@pytest.mark.parametrize("name", ["loss_mask", "completion_mask"])
+def test_a_mask_of_bytes_has_one_for_each_token(tmp_path: Path, name: str) -> None:
+    def made(masks: list[Any]) -> wr.Dataset:
+        with_loaders(BYTES, tmp_path / "a.parquet", json.dumps([[i, m] for i, m in zip(IDS, masks, strict=True)]), name)
+        return wr.open(tmp_path / "a.parquet", column="input_ids")
+
+    ds = made(LEARNED)
+    assert ds.info()["mask_columns"] == [name] and learned(ds) == [[7, 8, 9], [11, 12], [23]]
+    for masks, record, says in (
+        ([*LEARNED[:1], [0, 1], LEARNED[2]], 1, "holds 2 values beside 3 tokens"),
+        ([*LEARNED[:2], [0, 1, 9, 1]], 2, "holds 0 at value 0, where the token is 20"),
+        ([None, *LEARNED[1:]], 1, "is beside this record, but not beside the first"),
+    ):
+        with pytest.raises(wr.ConfigError, match=f'"{name}" {says}') as error:
+            learned(made(masks))
+        assert error.value.record == record
+    wr.write(tmp_path / "mds", [{"input_ids": np.array(i), name: bytes(m)} for i, m in zip(IDS, LEARNED, strict=True)], to="mds")
+    assert learned(wr.open(tmp_path / "mds", column="input_ids")) == [[7, 8, 9], [11, 12], [23]]

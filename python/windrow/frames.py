@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from datetime import date
 from typing import Any, Literal
 
@@ -22,6 +24,7 @@ def from_frame(
     time_col: str = "ds",
     target_col: str = "y",
     freq: str | None = None,
+    mask_column: str | Sequence[str] | None = "auto",
 ) -> Dataset:
     """The series of a pandas or polars frame as a data set, as if a file held them.
 
@@ -41,6 +44,8 @@ def from_frame(
         target_col: of a long frame, the column of values.
         freq: the frequency in pandas's words, such as ``"h"``, ``"15min"``, ``"MS"``. If not given it is found from the times, and
             weeks, quarters and years are named for each series by its own, such as ``"W-MON"`` and ``"W-TUE"``.
+        mask_column: of a long frame of whole numbers, such as token IDs, the columns that say which of them are learned, as
+            ``wr.open`` has it: ``"auto"`` finds ``loss_mask``, ``labels`` and the others by their names, None takes no mask.
 
     Raises:
         ConfigError: anything but such a frame; a column that is not there or holds no numbers; times that have a zone, are missing,
@@ -60,7 +65,9 @@ def from_frame(
         raise failure(ConfigError, f"layout={layout!r}", hint='one of "long", "wide" and "channels"')
     frame = _Frame(df)
     if layout == "long":
-        return _long(frame, id_col, time_col, target_col, freq)
+        return _long(frame, id_col, time_col, target_col, freq, mask_column)
+    if mask_column not in ("auto", None):
+        raise failure(ConfigError, f"mask_column={mask_column!r} of a frame whose columns are series", hint='layout="long" has masks')
     return _wide(frame, time_col, freq, layout == "channels")
 
 
@@ -90,9 +97,17 @@ class _Frame:
                 hint=f'columns: {", ".join(map(str, self.names))}; name another with {argument}=, or say layout="wide"',
             )
 
-    def numbers(self, name: str) -> npt.NDArray[Any]:
-        # One run of memory: the frame's own where it is one.
+    def holds_numbers(self, name: str) -> bool:
+        dtype = self.df[name].dtype
+        kind = dtype if isinstance(dtype, np.dtype) else getattr(dtype, "numpy_dtype", np.dtype(object))
+        is_of_polars = self.library == "polars" and (dtype.is_numeric() or str(dtype) == "Boolean")
+        return is_of_polars or (isinstance(kind, np.dtype) and kind.kind in "fiub")
+
+    def numbers(self, name: str, of_mask: bool = False) -> npt.NDArray[Any]:
+        # One run of memory: the frame's own where it is one. Masks may be true and false.
         column = self.df[name]
+        if of_mask and str(column.dtype).lower() in ("bool", "boolean", "bool[pyarrow]"):
+            column = column.cast(int) if self.library == "polars" else column.astype("Int8")
         if self.library == "polars":
             is_number = column.dtype.is_numeric() and not column.dtype.is_decimal()
             array = column.to_numpy() if is_number else np.empty(0, object)
@@ -174,7 +189,24 @@ def _no_time(shown: str, row: int) -> Exception:
     return failure(ConfigError, f"row {row}: {shown} has no time", hint="drop rows without a time, or fill it")
 
 
-def _long(frame: _Frame, id_col: str, time_col: str, target_col: str, freq: str | None) -> Dataset:
+# What says which tokens are learned, and what says that some are padding, which is refused.
+_MASKS = ("loss_mask", "loss", "assistant_masks", "completion_mask", "labels", "attention_mask")
+
+
+def _masks(frame: _Frame, of: npt.NDArray[Any], taken: tuple[str, ...], asked: str | Sequence[str] | None) -> dict[str, npt.NDArray[Any]]:
+    # The columns that are read beside the values; those that are found by name hold numbers.
+    if asked == "auto":
+        names = [name for name in _MASKS if of.dtype.kind in "iu" and name in frame.names and name not in taken and frame.holds_numbers(name)]
+    else:
+        names = [asked] if isinstance(asked, str) else list(asked or ())
+        for name in names:
+            frame.need(name, "mask_column")
+    return {name: frame.numbers(name, of_mask=True) for name in names}
+
+
+def _long(
+    frame: _Frame, id_col: str, time_col: str, target_col: str, freq: str | None, mask_column: str | Sequence[str] | None
+) -> Dataset:
     for name, argument in ((id_col, "id_col"), (time_col, "time_col"), (target_col, "target_col")):
         frame.need(name, argument)
     values, times = frame.numbers(target_col), frame.times(time_col)
@@ -196,7 +228,13 @@ def _long(frame: _Frame, id_col: str, time_col: str, target_col: str, freq: str 
     ends = np.r_[starts[1:], len(values)]
     arrays = [values[start:end] for start, end in zip(starts, ends)]
     beside = [_beside(_plain(ids, int(start)), times[start], of_series) for start, of_series in zip(starts, freqs)]
-    return _in_memory(arrays, beside)
+    for name, mask in _masks(frame, values, (id_col, time_col, target_col), mask_column).items():
+        for of_series, start, end in zip(beside, starts, ends):
+            of_series[name] = mask[start:end]
+    if mask_column == "auto":
+        return _in_memory(arrays, beside)
+    named = [mask_column] if isinstance(mask_column, str) else list(mask_column or ())
+    return _in_memory(arrays, beside, json.dumps({"mask_column": named}))
 
 
 def _codes(frame: _Frame, ids: Any) -> npt.NDArray[Any]:

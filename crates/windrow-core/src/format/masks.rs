@@ -37,7 +37,7 @@ pub fn is_read_beside(options: &Options, name: &str) -> bool {
 ///
 /// # Errors
 /// `Config` for a column that is not there, or beside no numbers, and for labels that are of the record, not of its tokens.
-pub(super) fn learned(source: SharedSource, options: &Options) -> Result<SharedSource> {
+pub fn learned(source: SharedSource, options: &Options) -> Result<SharedSource> {
     let asked = options.mask_column.as_deref();
     let schema = source.schema();
     if schema.kind != Kind::Numbers {

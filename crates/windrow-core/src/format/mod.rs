@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use checksum_rules::FormatRules;
 pub use info::{FormatInfo, Holds, Takes, WriteOption};
-pub use masks::{MASK_COLUMNS, learned_of, masks_beside};
+pub use masks::{MASK_COLUMNS, learned, learned_of, masks_beside};
 pub use options::{Axis, Options, Payload, PeriodOfEach, Split, Verify};
 pub use probe::Probe;
 use write::{LineIndex, OwnOptions, Parts, WriteFormat};
@@ -187,7 +187,7 @@ pub fn open(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<S
         Kind::NotFound => probe.only_hidden().unwrap_or(e),
         _ => e,
     })?;
-    masks::learned(source, options).map_err(|e| e.or_at(probe.display()))
+    learned(source, options).map_err(|e| e.or_at(probe.display()))
 }
 
 /// The format of `table` that is an index of lines.

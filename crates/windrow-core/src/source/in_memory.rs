@@ -35,7 +35,8 @@ impl InMemory {
         channels: Option<usize>,
         records: Vec<(HeldBytes, Extras)>,
     ) -> Result<InMemory> {
-        let schema = Schema { channels, values_name: "values", ..Schema::numbers(element) };
+        let schema =
+            Schema { channels, values_name: "values", beside: names(&records), ..Schema::numbers(element) };
         let value = element.size() * channels.unwrap_or(1);
         let mut hash = Xxh3::new();
         hash.update(format!("{}:{}:{channels:?}", element.dtype, element.big_endian).as_bytes());
@@ -111,6 +112,12 @@ impl Source for InMemory {
         Ok(self.record(record)?.1.clone())
     }
 
+    fn beside(&self, record: u64, names: &[String]) -> Result<Extras> {
+        let extras =
+            self.record(record)?.1.iter().filter(|(name, _)| names.iter().any(|asked| asked == name));
+        Ok(Extras::of_distinct(extras.map(|(name, value)| (name.to_string(), value.clone())).collect()))
+    }
+
     fn touch(&self, span: Span) {
         if let Ok(bytes) = self.bytes(span) {
             touch(bytes);
@@ -137,6 +144,13 @@ impl Source for InMemory {
     fn format(&self) -> &'static str {
         self.name
     }
+}
+
+// The names beside each record, where all have the same.
+fn names(records: &[(HeldBytes, Extras)]) -> Option<Vec<String>> {
+    let mut all = records.iter().map(|(_, extras)| extras.names());
+    let first = all.next().map(|names| names.map(str::to_string).collect::<Vec<_>>()).unwrap_or_default();
+    all.all(|names| names.eq(first.iter().map(String::as_str))).then_some(first)
 }
 
 #[cfg(test)]

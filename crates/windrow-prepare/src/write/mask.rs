@@ -9,7 +9,7 @@ use windrow_core::{Array, DType, Error, Result, Values};
 /// What a mask is called that had an array of its own and is metadata now: 1 = learned.
 const AS_METADATA: &str = "loss_mask";
 const HINT: &str = "forager and datatrove store a mask beside the tokens; shards, jsonl, arrow, parquet, mds, webdataset, tfrecord, and \
-                    litdata with to_column=, keep it as metadata; mask_column=None says that none is meant";
+                    litdata with the option to_column, keep it as metadata";
 
 /// The mask of records in one output.
 pub(super) struct Mask {

@@ -1,6 +1,6 @@
 //! Data sets whose records are in memory instead of files.
 
-use windrow_core::format::Options;
+use windrow_core::format::{Options, learned};
 use windrow_core::source::SharedSource;
 use windrow_core::store::StoreSet;
 use windrow_core::{Error, Result};
@@ -11,7 +11,7 @@ use crate::opening::paths::Paths;
 
 impl Dataset {
     /// The records of a source that reads no files, and what they are made of. Of `options` only those count that name a
-    /// part of the records. Batches, states and pickles are as those of files; a recipe cannot hold them.
+    /// part of the records, or what is beside them that says which tokens are learned. Batches, states and pickles are as those of files; a recipe cannot hold them.
     ///
     /// # Errors
     /// `Config` or `Mismatch` for a part that these records do not have.
@@ -29,6 +29,7 @@ impl Dataset {
     /// ```
     pub fn in_memory(source: SharedSource, owner: Owner, options: &Options) -> Result<Dataset> {
         let nowhere = Paths::list(Vec::<String>::new());
+        let source = learned(source, options)?;
         let data = Dataset::new(nowhere, options.clone(), source, None, StoreSet::default())?;
         Ok(Dataset { owner: Some(owner), ..data })
     }
