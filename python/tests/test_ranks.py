@@ -20,7 +20,7 @@ from test_loader import ids
 from windrow.torch.agree import difference
 
 TORCH = """
-    import sys
+    import os, sys
     import torch.distributed as dist
     import torch.multiprocessing as mp
     import windrow as wr
@@ -35,10 +35,15 @@ TORCH = """
         early = wr.Loader(view, global_batch_size=8)
         dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=4)
         world = ids(next(early))
+        os.environ.update(RANK="0", WORLD_SIZE="1", PMI_RANK="3", LOCAL_WORLD_SIZE="4")
+        beside = ids(next(wr.Loader(view, global_batch_size=8)))
+        for name in ("RANK", "WORLD_SIZE", "PMI_RANK", "LOCAL_WORLD_SIZE"):
+            del os.environ[name]
         mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
         halves = [dist.new_group([0, 1]), dist.new_group([2, 3])]
         found = {
             "world": world,
+            "beside a smaller world": beside,
             "mesh": ids(next(wr.Loader(view, global_batch_size=8, group=mesh["dp"]))),
             "group": ids(next(wr.Loader(view, global_batch_size=8, group=halves[rank // 2]))),
             "given": ids(next(wr.Loader(view, global_batch_size=8, rank=0, world_size=1))),
@@ -67,6 +72,7 @@ def test_ranks_come_from_torchs_groups_and_meshes(
     lines = run_script(TORCH, tokens, tmp_path / "store", limit=180).splitlines()
     found = [eval(line, {}) for line in lines]
     assert [one["world"] for one in found] == [whole[:2], whole[2:4], whole[4:6], whole[6:]]
+    assert [one["beside a smaller world"] for one in found] == [one["world"] for one in found]
     # Ranks (0, 1) and (2, 3) are the tensor-parallel pairs: they read the same.
     assert [one["mesh"] for one in found] == [whole[:4]] * 2 + [whole[4:]] * 2
     assert [one["group"] for one in found] == [whole[:4], whole[4:]] * 2
@@ -218,16 +224,16 @@ ALONE = """
 """
 
 
-def test_torch_and_the_environment_must_agree(tokens: Path, tmp_path: Path, run_script: Callable[..., str]) -> None:
+def test_torch_is_believed_unless_the_environment_has_more_ranks(tokens: Path, tmp_path: Path, run_script: Callable[..., str]) -> None:
     lines = run_script(ALONE, tokens, tmp_path / "store", limit=120).splitlines()
     assert lines == [
         *["8"] * 3,
-        "torch.distributed says rank 0 of 1, the environment says RANK=1, WORLD_SIZE=2",
-        "  hint: pass rank=, world_size=, or group=",
-        "8",
-        "torch.distributed says rank 0 of 1, the environment says WORLD_SIZE=2",
-        "  hint: pass rank=, world_size=, or group=",
-        "8",
+        *[
+            "this process would read as rank 0 of 1 (torch.distributed), but WORLD_SIZE says that 2 were started",
+            "  hint: pass rank=, world_size=; rank=0, world_size=1 if each of them is to read everything",
+            "8",
+        ]
+        * 2,
     ]
 
 
@@ -291,10 +297,11 @@ STEP = {**JOB, "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID"
         (STEP, 2, "SLURM_PROCID, SLURM_STEP_NUM_TASKS", False),
         # An interactive shell is a step of one task in a job of four.
         ({**STEP, "SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0"}, 8, "SLURM_PROCID, SLURM_STEP_NUM_TASKS", False),
-        # torchrun in a script of a batch job.
-        ({**JOB, "RANK": "1", "WORLD_SIZE": "2"}, 4, "RANK, WORLD_SIZE", False),
+        # torchrun in a script of a batch job: of fewer processes than it has tasks, and of as many.
+        ({**JOB, "RANK": "1", "WORLD_SIZE": "2"}, 4, "RANK, WORLD_SIZE", True),
+        ({**JOB, "RANK": "1", "WORLD_SIZE": "4"}, 2, "RANK, WORLD_SIZE", False),
     ],
-    ids=["no Slurm", "sbatch", "srun", "srun --pty", "torchrun"],
+    ids=["no Slurm", "sbatch", "srun", "srun --pty", "torchrun of 2", "torchrun of 4"],
 )
 def test_of_slurms_numbers_those_of_the_step_are_believed(
     tokens: Path, tmp_path: Path, variables: dict[str, str], rows: int, by: str, is_warned: bool
@@ -315,6 +322,11 @@ def test_of_slurms_numbers_those_of_the_step_are_believed(
         {"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "1"},
         {"PMI_SIZE": "4", "PMI_RANK": "1"},
         {"MV2_COMM_WORLD_SIZE": "4"},
+        {"LOCAL_WORLD_SIZE": "4", "LOCAL_RANK": "1"},
+        {"PALS_LOCAL_SIZE": "4"},
+        {"PALS_RANKID": "3"},
+        {"PMI_RANK": "3", "RANK": "0", "WORLD_SIZE": "1"},
+        {"SM_HOSTS": '["algo-1", "algo-2", "algo-3", "algo-4"]'},
         {"TPU_WORKER_HOSTNAMES": "a,b,c,d"},
         {"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "1", "RANK": "0", "WORLD_SIZE": "1"},
     ],
@@ -379,6 +391,13 @@ DIVIDED = """
         mesh = init_device_mesh("cpu", (4,), mesh_dim_names=("tp",))
         found["nothing of data"] = asked(view)
         del mesh
+        mesh = init_device_mesh("cpu", (1, 4))
+        found["no names, of one dimension"] = asked(view)
+        del mesh
+        mesh = init_device_mesh("cpu", (2, 2))
+        found["no names"] = asked(view)
+        found["as the hint for no names says"] = asked(view, group=mesh.get_group(0))
+        del mesh
         from megatron.core import parallel_state
 
         parallel_state.initialize_model_parallel()
@@ -410,6 +429,8 @@ def test_a_model_that_is_divided_needs_its_group(
         assert found["mesh"] == "group=mesh['dp']" and found["other names"] == "group=mesh['dp_replicate']"
         assert found["two of data"] == "group=mesh['dp_replicate', 'dp_shard']._flatten()"
         assert found["nothing of data"].startswith("rank=0, world_size=1")
+        assert found["no names, of one dimension"] == own and found["no names"].startswith("group=mesh.get_group(0)")
+        assert found["as the hint for no names says"] == half
         assert found["megatron"] == "group=parallel_state.get_data_parallel_group()"
         assert [found[f"as {name} hint says"] for name in ("the", "that", "its")] == [half] * 3
         assert found["given"] == [1, whole]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import os
 import sys
 from collections.abc import Iterator
 from types import FrameType
@@ -55,17 +54,14 @@ def initialised(group: Any) -> Found | None:
     """Rank, world size, and who says so; None where no group was initialised.
 
     Raises:
-        ConfigError: this process is not in the group; two initialised groups, or ``torch.distributed`` and the environment,
-            name different ranks.
+        ConfigError: this process is not in the group; ``jax.distributed`` has more processes than ``torch.distributed``, which is asked first.
     """
     if group is not None:
         return _of_group(group)
     found = [answer for answer in (_of_torch(), _of_jax()) if answer is not None]
     for one, other in zip(found, found[1:], strict=False):
-        if one[:2] != other[:2]:
-            raise _disagree(_said(one), _said(other))
-    if found and found[0][2] == "torch.distributed":
-        _check_environment(found[0])
+        if other[1] > one[1]:
+            raise failure(ConfigError, f"{_said(one)}, {_said(other)}", hint="pass rank=, world_size=, or group=")
     return found[0] if found else None
 
 
@@ -117,13 +113,6 @@ def _of_jax() -> Found | None:
     if jax is None or is_initialized is None or not is_initialized():
         return None
     return jax.process_index(), jax.process_count(), "jax.distributed"
-
-
-def _check_environment(found: Found) -> None:
-    names = ("RANK", "WORLD_SIZE")
-    told = {name: os.environ[name].strip() for name in names if name in os.environ}
-    if any(told.get(name, str(number)) != str(number) for name, number in zip(names, found[:2], strict=True)):
-        raise _disagree(_said(found), "the environment says " + ", ".join(f"{k}={v}" for k, v in told.items()))
 
 
 def _check_workers() -> None:
@@ -199,21 +188,34 @@ def _check_meshes() -> None:
     mesh = _dividing()
     if mesh is None:
         return
+    if not mesh.mesh_dim_names:
+        raise failure(
+            ConfigError,
+            f"a DeviceMesh of shape {tuple(mesh.shape)} does not name its dimensions: which of them divides the data is not known",
+            hint="group=mesh.get_group(0), if that is the dimension over which the data is split; or mesh_dim_names=, as (\"dp\", \"tp\")",
+        )
     sizes = dict(zip(mesh.mesh_dim_names, mesh.shape, strict=True))
     data = ", ".join(repr(name) for name in sizes if not _is_of_model(name))
     group = f"group=mesh[{data}]" + ("._flatten()" if "," in data else "")
     _refuse_divided("a DeviceMesh", sizes, group if data else "rank=0, world_size=1, as all ranks read the same")
 
 
-# The mesh of most dimensions of which one divides a model. torch keeps no list of meshes that is its public interface.
+# The mesh of most dimensions of which one divides a model, or may. torch keeps no list of meshes that is its public interface.
 def _dividing() -> Any:
     module = sys.modules.get("torch.distributed.device_mesh")
     kind = getattr(module, "DeviceMesh", None)
     if kind is None:
         return None
-    meshes = [found for found in gc.get_objects() if issubclass(type(found), kind) and found.mesh_dim_names]
-    divides = [m for m in meshes if any(_is_of_model(n) and size > 1 for n, size in zip(m.mesh_dim_names, m.shape, strict=True))]
-    return max(divides, key=lambda mesh: mesh.ndim, default=None)
+    meshes = [found for found in gc.get_objects() if issubclass(type(found), kind)]
+    return max(filter(_may_divide, meshes), key=lambda mesh: (bool(mesh.mesh_dim_names), mesh.ndim), default=None)
+
+
+# Without names, all ranks of one dimension are taken to divide the data.
+def _may_divide(mesh: Any) -> bool:
+    names, sizes = mesh.mesh_dim_names, tuple(mesh.shape)
+    if not names:
+        return sum(size > 1 for size in sizes) > 1
+    return any(_is_of_model(name) and size > 1 for name, size in zip(names, sizes, strict=True))
 
 
 def _refuse_divided(whose: str, sizes: dict[str, int], group: str) -> None:
@@ -228,10 +230,6 @@ def _refuse_divided(whose: str, sizes: dict[str, int], group: str) -> None:
 
 def _said(found: Found) -> str:
     return f"{found[2]} says rank {found[0]} of {found[1]}"
-
-
-def _disagree(one: str, other: str) -> ConfigError:
-    return failure(ConfigError, f"{one}, {other}", hint="pass rank=, world_size=, or group=")
 
 
 def _is_process_group(group: Any) -> bool:

@@ -22,8 +22,8 @@ const PAIRS: [(&str, &str, &str); 2] = [
 ];
 
 /// What launchers set for each process to the number of those that they started: torchrun, srun, Open MPI; MPICH, Intel's MPI
-/// and Cray's by PMI; MVAPICH, Horovod, Flux, jsrun, and JAX's own.
-const WORLDS: [&str; 9] = [
+/// and Cray's by PMI; MVAPICH, Horovod, Flux, jsrun, and JAX's own; then to those on one machine, which are no more than all.
+const WORLDS: [&str; 13] = [
     "WORLD_SIZE",
     "SLURM_STEP_NUM_TASKS",
     "OMPI_COMM_WORLD_SIZE",
@@ -33,36 +33,51 @@ const WORLDS: [&str; 9] = [
     "FLUX_JOB_SIZE",
     "JSM_NAMESPACE_SIZE",
     "JAX_NUM_PROCESSES",
+    "LOCAL_WORLD_SIZE",
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "MPI_LOCALNRANKS",
+    "PALS_LOCAL_SIZE",
 ];
 
-/// The machines of a slice of TPUs, separated by commas: each runs one process.
-const HOSTS: &str = "TPU_WORKER_HOSTNAMES";
+/// What they set to the number of this process, from 0: there are more processes than that.
+const NUMBERS: [&str; 5] =
+    ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "PALS_RANKID", "MV2_COMM_WORLD_RANK"];
+
+/// The machines of a slice of TPUs, and of a job of SageMaker, separated by commas: each runs one process at least.
+const HOSTS: [&str; 2] = ["TPU_WORKER_HOSTNAMES", "SM_HOSTS"];
 
 const HINT: &str = "pass rank=, world_size=";
 
 /// This process among those that torchrun (`RANK`, `WORLD_SIZE`) or srun (`SLURM_PROCID`, `SLURM_STEP_NUM_TASKS`) started, or
-/// rank 0 of 1. Warns once where Slurm's job has several tasks and srun did not start this process.
+/// rank 0 of 1. Warns once where Slurm's job has more tasks than that and srun did not start this process.
 ///
 /// # Errors
 /// `Config` when only one variable of a pair is set, which would feed every rank the same data, the numbers make no sense, or
 /// another launcher started more processes, as [`check`] says.
 pub fn from_environment() -> Result<Found> {
-    static WARNED: Once = Once::new();
     let variable = |name: &str| std::env::var(name).ok();
     let found = from_variables(variable)?;
-    if let Some(warning) = slurms_job(found, variable) {
-        WARNED.call_once(|| log::warn!("{warning}"));
-    }
+    warn_of_slurm(found.shard, found.by);
     Ok(found)
 }
 
+// Once, also where something else than a launcher was believed.
+fn warn_of_slurm(shard: Shard, by: &str) {
+    static WARNED: Once = Once::new();
+    if let Some(warning) = slurms_job(shard, by, |name| std::env::var(name).ok()) {
+        WARNED.call_once(|| log::warn!("{warning}"));
+    }
+}
+
 /// That no launcher started more processes than this world has, by the variables that launchers set: each process of a part of
-/// them would read what the others read too.
+/// them would read what the others read too. Warns as [`from_environment`] of Slurm's job.
 ///
 /// # Errors
 /// `Config` where one did.
 pub fn check(shard: Shard, by: &str) -> Result<()> {
-    check_variables(shard, by, |name| std::env::var(name).ok())
+    check_variables(shard, by, |name| std::env::var(name).ok())?;
+    warn_of_slurm(shard, by);
+    Ok(())
 }
 
 fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Found> {
@@ -96,31 +111,37 @@ fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Found> {
 }
 
 fn check_variables(shard: Shard, by: &str, variable: impl Fn(&str) -> Option<String>) -> Result<()> {
-    let hosts = variable(HOSTS)
-        .map(|hosts| (HOSTS, hosts.split(',').filter(|h| !h.trim().is_empty()).count() as u64));
-    let worlds =
-        WORLDS.into_iter().filter_map(|name| Some((name, variable(name)?.trim().parse::<u64>().ok()?)));
-    match worlds.chain(hosts).find(|(_, world_size)| *world_size > shard.world_size()) {
+    let is_host = |host: &&str| !host.trim_matches(['[', ']', '"', ' ']).is_empty();
+    let hosts = HOSTS
+        .into_iter()
+        .filter_map(|name| Some((name, variable(name)?.split(',').filter(is_host).count() as u64)));
+    let number = |name: &str| variable(name)?.trim().parse::<u64>().ok();
+    let worlds = WORLDS.into_iter().filter_map(|name| Some((name, number(name)?)));
+    let numbers = NUMBERS.into_iter().filter_map(|name| Some((name, number(name)?.saturating_add(1))));
+    match worlds.chain(hosts).chain(numbers).find(|(_, world_size)| *world_size > shard.world_size()) {
         Some((name, started)) => Err(Error::config(format!(
-            "this process would read as rank {} of {} ({by}), but {name} says that {started} were started",
+            "this process would read as rank {} of {} ({by}), but {name} says that {}{started} were started",
             shard.rank(),
-            shard.world_size()
+            shard.world_size(),
+            if NUMBERS.contains(&name) { "at least " } else { "" }
         ))
         .hint(format!("{HINT}; rank=0, world_size=1 if each of them is to read everything"))),
         None => Ok(()),
     }
 }
 
-// What to say of a job of several tasks, of which this process is not known to be one.
-fn slurms_job(found: Found, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+// What to say of a job of more tasks than are believed, of which this process is not known to be one.
+fn slurms_job(shard: Shard, by: &str, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let number = |name: &str| variable(name)?.trim().parse::<u64>().ok();
     let names = ["SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"];
-    let (name, tasks) =
-        names.into_iter().find_map(|name| Some((name, number(name).filter(|tasks| *tasks > 1)?)))?;
-    (found.by == "no launcher").then(|| {
+    let more = |name| number(name).filter(|tasks| *tasks > shard.world_size());
+    let (name, tasks) = names.into_iter().find_map(|name| Some((name, more(name)?)))?;
+    let (rank, world_size) = (shard.rank(), shard.world_size());
+    let reads = if shard == Shard::ALONE { "it reads everything, as" } else { "it reads as" };
+    (!by.starts_with("SLURM")).then(|| {
         format!(
-            "{name} is {tasks}, but srun did not start this process: it reads everything, as rank 0 of 1\n  \
-             hint: start one process for each task with srun; pass rank=0, world_size=1 if this one is alone"
+            "{name} is {tasks}, but srun did not start this process: {reads} rank {rank} of {world_size}\n  \
+             hint: start one process for each task with srun; pass rank={rank}, world_size={world_size} if that is meant"
         )
     })
 }
@@ -165,14 +186,17 @@ mod tests {
     fn slurms_job_without_a_step_is_not_believed_and_said() {
         let said = |pairs: &[(&str, &str)]| {
             let found = from_variables(variables(pairs)).unwrap();
-            (found.shard.rank(), found.shard.world_size(), slurms_job(found, variables(pairs)).is_some())
+            let is_said = slurms_job(found.shard, found.by, variables(pairs)).is_some();
+            (found.shard.rank(), found.shard.world_size(), is_said)
         };
         assert_eq!(said(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4")]), (0, 1, true));
         assert_eq!(said(&[("SLURM_NNODES", "2")]), (0, 1, true));
         assert_eq!(said(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "1")]), (0, 1, false));
         let interactive = [("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "1"), ("SLURM_NTASKS", "4")];
         assert_eq!(said(&interactive), (0, 1, false));
-        assert_eq!(said(&[("RANK", "0"), ("WORLD_SIZE", "2"), ("SLURM_NTASKS", "4")]), (0, 2, false));
+        assert_eq!(said(&[("RANK", "0"), ("WORLD_SIZE", "2"), ("SLURM_NTASKS", "4")]), (0, 2, true));
+        // torchrun on each of two machines.
+        assert_eq!(said(&[("RANK", "9"), ("WORLD_SIZE", "16"), ("SLURM_NTASKS", "2")]), (9, 16, false));
     }
 
     #[test]
@@ -189,7 +213,15 @@ mod tests {
             from(&[("RANK", "0"), ("WORLD_SIZE", "1"), ("SLURM_PROCID", "2"), ("SLURM_STEP_NUM_TASKS", "4")])
                 .is_err()
         );
+        for name in NUMBERS {
+            let shard = Shard::new(1, 2).unwrap();
+            let beyond = check_variables(shard, "group", variables(&[(name, "3")])).unwrap_err();
+            assert!(beyond.message().contains(&format!("{name} says that at least 4 were")), "{beyond}");
+            check_variables(shard, "group", variables(&[(name, "1")])).unwrap();
+        }
         assert!(from(&[("TPU_WORKER_HOSTNAMES", "a,b")]).is_err());
+        assert!(from(&[("SM_HOSTS", r#"["algo-1", "algo-2"]"#)]).is_err());
+        assert_eq!(from(&[("SM_HOSTS", r#"["algo-1"]"#), ("PALS_RANKID", "0")]).unwrap(), (0, 1));
         assert_eq!(from(&[("TPU_WORKER_HOSTNAMES", "localhost"), ("PMI_SIZE", "1")]).unwrap(), (0, 1));
     }
 
