@@ -155,3 +155,25 @@ def test_sound_is_written_under_the_name_of_what_it_is(tmp_path: Path) -> None:
             wr.write_audio(tmp_path / name, silence, 44_100)
         assert caught.value.path == str(tmp_path / name) and "ffmpeg" in str(caught.value.hint)
         assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("wrong", [np.inf, -np.inf, np.nan])
+def test_samples_that_are_not_finite_are_refused_by_their_number(wrong: float, tmp_path: Path) -> None:
+    for dtype in ("float16", "float32", "float64"):
+        samples = np.zeros((2, 5), dtype)
+        samples[1, 3:] = wrong
+        with pytest.raises(wr.ConfigError, match=f"sample 3 of channel 1 is {wrong}".replace("nan", "NaN")):
+            wr.write_audio(tmp_path / "a.wav", samples, 16_000)
+        assert not (tmp_path / "a.wav").exists()
+    # What is finite and too loud is cut off, as of any sound file.
+    wr.write_audio(tmp_path / "a.wav", np.array([2.0, -3.0]), 16_000)
+    assert np.abs(wr.read_audio(tmp_path / "a.wav", sample_rate=None)[0]).round(3).tolist() == [[1.0, 1.0]]
+
+
+def test_tensors_of_bfloat16_are_read_as_float32(tmp_path: Path) -> None:
+    samples = torch.tensor([0.5, -0.25, 0.125, 0.0] * 300, dtype=torch.bfloat16, requires_grad=True)
+    wr.write_audio(tmp_path / "a.wav", samples, 16_000)
+    floats = samples.detach().float().numpy()
+    np.testing.assert_array_equal(wr.read_audio(tmp_path / "a.wav", sample_rate=None)[0][0], floats)
+    codec = wr.Codec(CLIPS.parent / "dac" / "small.pth")
+    np.testing.assert_array_equal(codec.encode(samples), codec.encode(floats))

@@ -410,3 +410,37 @@ def test_delays_and_their_inverse():
         wr.undelay([1, 2])
     with pytest.raises(wr.ConfigError, match="whole numbers"):
         wr.undelay([[1.5, 2.0]])
+
+
+def test_numbers_that_are_no_codes_are_refused_by_their_value(tmp_path):
+    for number, dtype in ((40_000, "int64"), (40_000, "uint16"), (-50_000, "int32"), (2**63, "uint64"), (70_000, "float64")):
+        codes = np.array([[1, 2], [3, 4]], dtype)
+        codes[1, 1] = number
+        with pytest.raises(wr.ConfigError, match=rf"does not fit int16: it is {number}|number {number}(\.0)? at value") as error:
+            wr.write(tmp_path / "out", [codes[:1], codes], to="codes")
+        assert error.value.record == 1, dtype
+    whole, mask = np.array([[1, 2]]), np.array([[True, False]])
+    for given, record in (([mask], 0), ([whole, mask], 1), ([[[True, False]]], 0), ([torch.tensor(mask)], 0)):
+        with pytest.raises(wr.ConfigError, match="codes of bool, expected whole numbers") as error:
+            wr.write(tmp_path / "out", given, to="codes")
+        assert error.value.record == record
+    np.save(tmp_path / "mask.npy", np.ones((2, 3, 4), bool))
+    with pytest.raises(wr.ConfigError, match="codes of bool"):
+        wr.convert(tmp_path / "mask.npy", tmp_path / "out", to="codes")
+    assert not (tmp_path / "out").exists()
+
+
+def test_tensors_of_bfloat16_are_float32(tmp_path):
+    codes = torch.tensor([[1, 2], [3, 4]], dtype=torch.bfloat16)
+    wr.write(tmp_path / "codes", [codes], to="codes")
+    assert wr.open(tmp_path / "codes")[0].tolist() == codes.tolist()
+    with pytest.raises(wr.ConfigError, match=r"1\.5 at value 0"):
+        wr.write(tmp_path / "half", [codes + 0.5], to="codes")
+    codec = wr.Codec(GOLDEN.parents[1] / "dac" / "small.pth")
+    with pytest.raises(wr.ConfigError, match="codes of float32, expected whole numbers"):
+        codec.decode(codes)
+    wr.write(tmp_path / "shards", [codes[:, 0], {"sequence": codes[0], "beside": 1}], to="shards")
+    ds = wr.open(tmp_path / "shards")
+    assert ds.info()["dtype"] == "float32" and ds[0].tolist() == [1.0, 3.0]
+    wr.write(tmp_path / "rows", [{"a": codes[0], "b": 1}], to="mds")
+    assert wr.open(tmp_path / "rows")[0]["a"].tolist() == [1.0, 2.0]

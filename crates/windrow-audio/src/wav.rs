@@ -37,7 +37,7 @@ impl Waveform {
     /// The bytes of a `.wav` file: 16-bit PCM, full scale from -1 to 1; what lies beyond is cut off there.
     ///
     /// # Errors
-    /// `Config` without channels, for channels of different lengths, for a rate that is not read again, for a sample that is NaN, and
+    /// `Config` without channels, for channels of different lengths, for a rate that is not read again, for a sample that is NaN or infinite, and
     /// for more than the 4 GiB that the format can hold.
     ///
     /// ```
@@ -66,9 +66,11 @@ impl Waveform {
         }
         // Rust's conversion would make silence of it.
         for (number, channel) in self.channels.iter().enumerate() {
-            if let Some(at) = channel.iter().position(|sample| sample.is_nan()) {
-                return Err(Error::config(format!("sample {at} of channel {number} is NaN"))
-                    .hint("a sound file of 16 bits has no NaN: look at what made the samples"));
+            if let Some(at) = channel.iter().position(|sample| !sample.is_finite()) {
+                return Err(Error::config(format!("sample {at} of channel {number} is {}", channel[at]))
+                    .hint(
+                        "a sound file of 16 bits has no NaN and no infinity: look at what made the samples",
+                    ));
             }
         }
         let mut out = Vec::with_capacity(HEAD + data as usize);

@@ -212,3 +212,19 @@ pub(crate) fn value_array<'py>(
     make_read_only(&array);
     Ok(array)
 }
+
+/// What numpy makes of it; of a tensor of bfloat16, which numpy does not have, float32, which loses nothing.
+pub(crate) fn as_array<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let numpy = given.py().import("numpy")?;
+    let is_tensor = given.get_type().module()?.to_string_lossy().split('.').next() == Some("torch");
+    let is_bfloat16 = is_tensor
+        && given.hasattr("dtype")?
+        && given.getattr("dtype")?.str()?.to_string_lossy() == "torch.bfloat16";
+    match is_bfloat16 {
+        true => {
+            let wide = given.call_method0("detach")?.call_method0("float")?.call_method0("cpu")?;
+            numpy.call_method1("asarray", (wide,))
+        }
+        false => numpy.call_method1("asarray", (given,)),
+    }
+}

@@ -84,7 +84,7 @@ pub(crate) fn read_audio<'py>(
 ///     overwrite: replace an existing file.
 ///
 /// Raises:
-///     ConfigError: an array of another shape or dtype; a sample that is NaN; another sample rate.
+///     ConfigError: an array of another shape or dtype; a sample that is NaN or infinite, named by its number; another sample rate.
 ///     UnsupportedError: the name of another kind of file, such as ``.flac``.
 ///     ExistsError: the file is there, and no ``overwrite``.
 ///

@@ -8,6 +8,7 @@ use windrow::dev::source::Schema;
 use windrow::{DType, Error};
 use windrow_core::{Decode, Draw, Element, Values};
 
+use crate::array::as_array;
 use crate::error::{OrRaise, raise};
 use crate::framework::Framework;
 use crate::near::none_left;
@@ -118,7 +119,7 @@ fn each_grid<'py>(
 // Whole numbers as int64 in the machine's order, and their shape.
 pub(crate) fn grid(codes: &Bound<'_, PyAny>) -> PyResult<(Vec<usize>, Vec<i64>)> {
     let py = codes.py();
-    let array = py.import("numpy")?.call_method1("asarray", (codes,))?;
+    let array = as_array(codes)?;
     let shape: Vec<usize> = array.getattr("shape")?.extract()?;
     let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
     let is_empty = array.getattr("size")?.extract::<usize>()? == 0;

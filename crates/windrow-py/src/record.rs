@@ -8,6 +8,7 @@ use windrow::prepare::Writer;
 use windrow::{DType, Error};
 use windrow_core::{Decode, Element, Values};
 
+use crate::array::as_array;
 use crate::error::{OrRaise, raise};
 use crate::row;
 use crate::said::said;
@@ -39,7 +40,7 @@ impl<'py> Record<'py> {
             |what: String, hint: &str| Err(raise(py, &Error::config(what).record(number).hint(hint)));
         let (sequence, extras) = parts(item, number)?;
         let numpy = py.import("numpy")?;
-        let array = numpy.call_method1("asarray", (&sequence,))?;
+        let array = as_array(&sequence)?;
         let found = array.getattr("dtype")?;
         let kind: String = found.getattr("kind")?.extract()?;
         let is_bfloat16 = found.getattr("name")?.eq("bfloat16")?;
@@ -100,6 +101,21 @@ impl<'py> Record<'py> {
             DType::F64 => Some(DType::F32),
             dtype if dtype != DType::Bool && format.holds_ids() => Some(DType::U32),
             dtype => Some(dtype),
+        }
+    }
+
+    /// That the format has numbers of which true and false may be some, where the record is made of these.
+    ///
+    /// # Errors
+    /// `ConfigError` naming the record.
+    pub(crate) fn check_bool(&self, py: Python<'_>, format: &dyn WriteFormat) -> PyResult<()> {
+        match self.dtype {
+            DType::Bool => format
+                .stored_dtype(DType::Bool, None)
+                .map(drop)
+                .map_err(|e| e.record(self.number))
+                .or_raise(py),
+            _ => Ok(()),
         }
     }
 

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use windrow::{Array, DType, Row, Value};
 
-use crate::array::owned_array;
+use crate::array::{as_array, owned_array};
 use crate::said::{class_of, shown};
 
 /// A dict of the row's values; arrays are read-only.
@@ -103,7 +103,6 @@ pub(crate) fn of(dict: &Bound<'_, PyDict>) -> PyResult<Row> {
 /// # Errors
 /// `TypeError` for what no column holds.
 pub(crate) fn value_of(item: &Bound<'_, PyAny>) -> PyResult<Value> {
-    let py = item.py();
     if item.is_none() {
         return Ok(Value::Null);
     }
@@ -138,14 +137,14 @@ pub(crate) fn value_of(item: &Bound<'_, PyAny>) -> PyResult<Value> {
         return item.try_iter()?.map(|one| value_of(&one?)).collect::<PyResult<_>>().map(Value::List);
     }
     if item.hasattr("dtype")? && item.hasattr("shape")? {
-        return array_of(py, item);
+        return array_of(item);
     }
     Err(PyTypeError::new_err(format!("{} is nothing that a column holds", class_of(item)?)))
 }
 
 // An array of numpy's, a tensor, or one of numpy's numbers, which is a number here.
-fn array_of(py: Python<'_>, item: &Bound<'_, PyAny>) -> PyResult<Value> {
-    let array = py.import("numpy")?.call_method1("asarray", (item,))?;
+fn array_of(item: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let array = as_array(item)?;
     let found = array.getattr("dtype")?;
     let kind: String = found.getattr("kind")?.extract()?;
     let shape: Vec<u64> = array.getattr("shape")?.extract()?;

@@ -5,12 +5,13 @@ use pyo3::prelude::*;
 use windrow::Error;
 use windrow::audio::Quality;
 
+use crate::array::as_array;
 use crate::error::raise;
 
 /// Samples `[samples]` or `[channels, samples]`, channel by channel: floats as they are, whole numbers scaled to -1 to 1.
 pub(crate) fn channels(samples: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<f32>>> {
     let py = samples.py();
-    let array = py.import("numpy")?.call_method1("asarray", (samples,))?;
+    let array = as_array(samples)?;
     let (silence, full) = range(&array)?;
     let array = array.call_method1("astype", ("float32",))?;
     let shape: Vec<usize> = array.getattr("shape")?.extract()?;

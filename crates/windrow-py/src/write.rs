@@ -224,6 +224,7 @@ impl Output<'_> {
                 &error.record(record.number).hint("all records of a data set have the same channels"),
             ));
         }
+        record.check_bool(py, self.format)?;
         if self.begun.is_none() {
             let Some(dtype) = record.usual_dtype(self.format) else {
                 self.early.push(std::mem::take(&mut record.extras));

@@ -30,7 +30,11 @@ impl WriteFormat for WriteCodes {
         Target::Folder
     }
 
-    fn stored_dtype(&self, _given: DType, asked: Option<DType>) -> Result<DType> {
+    fn stored_dtype(&self, given: DType, asked: Option<DType>) -> Result<DType> {
+        if given == DType::Bool {
+            return Err(Error::config("codes of bool, expected whole numbers")
+                .hint("a mask is no track of codes; .astype(\"int16\") where true and false are meant as codes 1 and 0"));
+        }
         Ok(asked.unwrap_or(DType::I16))
     }
 

@@ -398,11 +398,13 @@ fn misfit(values: &Values<'_>, start: u64, dtype: DType, record: u64, error: Err
         let one = Values { bytes, channels: 1, ..*values };
         copy_values(&one, 0, &mut [0; 8][..dtype.size()], dtype).is_ok()
     };
+    let width = values.element.size();
     match values.bytes.chunks(values.element.size()).position(|number| !fits(number)) {
         Some(at) if error.kind() == windrow_core::Kind::Corrupt => Error::config(format!(
-            "the {} number at value {} does not fit {dtype}",
+            "the {} number at value {} does not fit {dtype}: it is {}",
             values.element.dtype,
             start + (at / values.channels.max(1)) as u64,
+            shown(&Values { bytes: &values.bytes[at * width..][..width], channels: 1, ..*values })
         ))
         .record(record)
         .hint("choose a wider dtype"),
@@ -412,6 +414,21 @@ fn misfit(values: &Values<'_>, start: u64, dtype: DType, record: u64, error: Err
             error.record(record).hint(hint)
         }
         _ => error.record(record),
+    }
+}
+
+// One number, whole where it is.
+fn shown(one: &Values<'_>) -> String {
+    let mut bytes = [0; 8];
+    if copy_values(one, 0, &mut bytes, DType::I64).is_ok() {
+        return i64::from_ne_bytes(bytes).to_string();
+    }
+    if copy_values(one, 0, &mut bytes, DType::U64).is_ok() {
+        return u64::from_ne_bytes(bytes).to_string();
+    }
+    match copy_values(one, 0, &mut bytes, DType::F64) {
+        Ok(()) => f64::from_ne_bytes(bytes).to_string(),
+        Err(e) => e.message().to_string(),
     }
 }
 
