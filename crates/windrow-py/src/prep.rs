@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use windrow::dac::WHERE_WEIGHTS;
 use windrow::prep::{self, Converting, Encoding, Prep, TASK_BYTES, Tokenizing};
-use windrow::prepare::Watch;
+use windrow::prepare::{IndexOptions, Watch};
 use windrow::{Error, Paths};
 
 use crate::callback::Watcher;
@@ -42,7 +42,7 @@ pub(crate) fn _prep_plan<'py>(
             let inputs = Paths::list(inputs).inputs(&stores, how.split.as_deref())?;
             prep::plan(&inputs, &out, &how, task_bytes, &stores)
         }
-        ("index", [base]) => prep::plan_index(base, &out, &index_folder(options)?, task_bytes, &stores),
+        ("index", [base]) => prep::plan_index(base, &out, &indexing(options)?, task_bytes, &stores),
         ("convert", [input]) => prep::plan_convert(input, &out, &converting(options)?, task_bytes, &stores),
         ("encode", [sound]) => prep::plan_encode(sound, &out, &encoding(options)?, task_bytes, &stores),
         ("index" | "convert" | "encode", inputs) => {
@@ -57,14 +57,17 @@ pub(crate) fn _prep_plan<'py>(
     Ok(PyString::new(py, &path.or_raise(py)?.to_string_lossy()))
 }
 
-fn index_folder(options: &str) -> Result<String, Error> {
+fn indexing(options: &str) -> Result<IndexOptions, Error> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Given {
         index_folder: Option<String>,
+        #[serde(default)]
+        allow_empty: bool,
     }
     let given: Given = serde_json::from_str(options).map_err(misread)?;
-    Ok(given.index_folder.unwrap_or_else(|| "index".to_string()))
+    let index_folder = given.index_folder.unwrap_or_else(|| "index".to_string());
+    Ok(IndexOptions { index_folder, allow_empty: given.allow_empty, ..IndexOptions::default() })
 }
 
 fn how(options: &str) -> Result<Tokenizing, Error> {
@@ -74,7 +77,9 @@ fn how(options: &str) -> Result<Tokenizing, Error> {
         given.remove("remainder");
     }
     let pad_value = pad_value(given.remove("pad_value"))?;
+    let allow_empty = given.remove("allow_empty").is_some_and(|allow| allow == true);
     let how: Tokenizing = parsed(given, &Tokenizing::default(), windrow::TOKENIZE_TO)?;
+    let how = Tokenizing { allow_empty, ..how };
     if !pads && pad_value.is_none() {
         return Ok(how);
     }

@@ -53,14 +53,15 @@ def plan(
             ``dtype``, ``skip_tags``, ``skip_vocals``, and for ``join`` also ``prompts``, ``prompt_from_name`` and ``to``. Of
             ``"tokenize"`` those of ``wr.tokenize`` that decide what is written: ``tokenizer`` (no function),
             ``text_field``, ``eos``, ``append_eos``, ``special_tokens``, ``split``, ``dtype``, and for ``join`` also ``to``,
-            ``sample_size``, ``remainder``, ``pad_value`` and the format's own.
+            ``sample_size``, ``remainder``, ``pad_value`` and the format's own. Of all but ``"encode"`` ``allow_empty``: inputs
+            without any record are planned too, and give an empty output.
 
     Returns:
         The path or URL of the job, ``<out>/prep/<hash>.json``: what ``run`` and the other functions take, on any machine.
 
     Raises:
         ExistsError: another job has the same output.
-        ConfigError, NotFoundError: as ``wr.tokenize``.
+        ConfigError, NotFoundError: as ``wr.tokenize``; there are no records, and no ``allow_empty``.
         MismatchError: a ``Tokenizer`` whose file holds another one by now.
         UnsupportedError: a device that this windrow was not built for; sound at a URL; a URL with a query or a password.
 
@@ -244,6 +245,8 @@ def _of_convert(options: dict[str, Any]) -> dict[str, Any]:
     mask = opening.pop("mask_column", "auto")
     if mask != "auto":
         opening["mask_column"] = [mask] if isinstance(mask, str) else list(mask or [])
+    if given.pop("allow_empty", False):
+        opening["allow_empty"] = True
     for of in (given, opening):
         if of.get("dtype") is not None:
             of["dtype"] = _dtype(of["dtype"])

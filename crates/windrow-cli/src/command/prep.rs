@@ -11,7 +11,8 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use windrow::dev::format::lines::INDEX_FOLDER;
 use windrow::format::Options;
-use windrow::prep::{self, Converting, TASK_BYTES};
+use windrow::prep::{self, Converting, TASK_BYTES, Tokenizing};
+use windrow::prepare::IndexOptions;
 use windrow::{DType, Error, Kind, Paths};
 
 use self::run::Run;
@@ -72,6 +73,9 @@ struct Planning {
     /// Input bytes of a task: 256MiB
     #[arg(long, value_name = "BYTES", value_parser = size, default_value_t = TASK_BYTES)]
     task_bytes: u64,
+    /// Inputs without any record are planned too, and give an empty output
+    #[arg(long)]
+    allow_empty: bool,
     /// Also write the job here
     #[arg(short = 'o', long, value_name = "FILE")]
     job: Option<PathBuf>,
@@ -178,7 +182,7 @@ pub(crate) fn run(args: &Prep, out: &mut Out) -> Result<i32, Failure> {
 
 fn plan_tokenize(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(&args.inputs)?;
-    let how = args.how.tokenizing()?;
+    let how = Tokenizing { allow_empty: args.planning.allow_empty, ..args.how.tokenizing()? };
     planned(&args.planning, &args.stores.options(), out, |to, task_bytes, stores| {
         let inputs = Paths::list(&args.inputs).inputs(stores, args.how.split.as_deref())?;
         prep::plan(&inputs, to, &how, task_bytes, stores)
@@ -188,13 +192,15 @@ fn plan_tokenize(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
 fn plan_index(args: &Index, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.path))?;
     planned(&args.planning, &args.stores.options(), out, |to, task_bytes, stores| {
-        prep::plan_index(&args.path, to, &args.index_folder, task_bytes, stores)
+        let (index_folder, allow_empty) = (args.index_folder.clone(), args.planning.allow_empty);
+        let options = IndexOptions { index_folder, allow_empty, ..IndexOptions::default() };
+        prep::plan_index(&args.path, to, &options, task_bytes, stores)
     })
 }
 
 fn plan_convert(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.input))?;
-    let opening = args.opening.options();
+    let opening = Options { allow_empty: args.planning.allow_empty, ..args.opening.options() };
     let (to, own) = (args.to.clone(), args.own.given().clone());
     let how = Converting { to, own, dtype: args.as_dtype, opening: opening.clone() };
     planned(&args.planning, &opening, out, |to, task_bytes, stores| {

@@ -131,6 +131,7 @@ impl How {
             dtype: self.dtype,
             remainder: Remainder::Drop,
             split: self.split.clone(),
+            allow_empty: false,
             chat: self.chat.then(|| Chatting {
                 messages_field: self.messages_field.clone(),
                 template: self.chat_template.clone(),

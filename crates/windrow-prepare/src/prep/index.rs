@@ -61,10 +61,10 @@ pub fn plan_index(
         .at(&input.file)
         .hint("expand it, or use `windrow index`; `windrow tokenize` needs no index"));
     }
-    if inputs.is_empty() {
+    if inputs.is_empty() && !options.allow_empty {
         return Err(windrow_core::format::lines::no_line_files(places.root(base)?.as_ref()));
     }
-    if inputs.iter().all(|input| input.row.size == 0) {
+    if inputs.iter().all(|input| input.row.size == 0) && !options.allow_empty {
         return Err(no_lines(&inputs));
     }
     let manifest = wanted(format, &inputs, options);

@@ -41,7 +41,8 @@ impl Converting {
         let format = crate::prepare::write::writer(&self.to, &self.own)?;
         let data = crate::open_with(path, &opening)?;
         let of = data.manifest().cloned().map(Arc::new);
-        Ok(Made { data, format, options: WriteOptions { dtype: self.dtype, of, ..WriteOptions::default() } })
+        let (dtype, allow_empty) = (self.dtype, self.opening.allow_empty);
+        Ok(Made { data, format, options: WriteOptions { dtype, of, allow_empty, ..WriteOptions::default() } })
     }
 
     // Without keys and tokens of stores, and folders of this machine: every worker has its own.

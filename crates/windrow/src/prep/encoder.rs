@@ -23,6 +23,7 @@ impl Tokenizing {
             dtype: self.dtype,
             remainder: self.remainder,
             split: self.split.clone(),
+            allow_empty: self.allow_empty,
             ..TokenizeOptions::new(to)
         };
         self.encoder(options)

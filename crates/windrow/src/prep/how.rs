@@ -38,6 +38,9 @@ pub struct Tokenizing {
     pub remainder: Remainder,
     /// Of folders that hold several splits, the one to read.
     pub split: Option<String>,
+    /// Inputs without any text are planned too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_empty: bool,
     /// Each record is a conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat: Option<Chatting>,
@@ -70,6 +73,7 @@ impl Default for Tokenizing {
             dtype: None,
             remainder: Remainder::Drop,
             split: None,
+            allow_empty: false,
             chat: None,
         }
     }

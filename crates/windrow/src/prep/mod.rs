@@ -88,14 +88,13 @@ pub fn plan(
 pub fn plan_index(
     base: &Path,
     out: &Path,
-    index_folder: &str,
+    options: &IndexOptions,
     task_bytes: u64,
     stores: &Options,
 ) -> Result<PathBuf> {
-    let options = IndexOptions { index_folder: index_folder.to_string(), ..IndexOptions::default() };
-    let settings = json!({ "index_folder": index_folder });
+    let settings = json!({ "index_folder": options.index_folder });
     let read = ReadOnce::new(stores);
-    let job = windrow_prepare::prep::plan_index(formats(), &read, base, out, &options, task_bytes, settings)?;
+    let job = windrow_prepare::prep::plan_index(formats(), &read, base, out, options, task_bytes, settings)?;
     keep(&job, stores)
 }
 

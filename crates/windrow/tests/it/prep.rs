@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use windrow::Kind;
 use windrow::format::Options;
 use windrow::prep::{Prep, Tokenizing, plan, plan_index};
+use windrow::prepare::IndexOptions;
 use windrow::prepare::{Remainder, index, tokenize};
 
 fn bytes() -> Tokenizing {
@@ -284,11 +285,14 @@ fn an_index_out_of_parts_is_that_of_one_run() {
     let stores = Options::default();
     // One run expands what is compressed, tasks refuse it.
     let out = dir.path().join("refused");
-    assert_eq!(plan_index(&base, &out, "index", 1000, &stores).unwrap_err().kind(), Kind::Unsupported);
+    assert_eq!(
+        plan_index(&base, &out, &IndexOptions::default(), 1000, &stores).unwrap_err().kind(),
+        Kind::Unsupported
+    );
     fs::remove_file(base.join("z.jsonl.gz")).unwrap();
     for task_bytes in [1 << 40, 5_000, 101] {
         let out = dir.path().join(format!("parts-{task_bytes}"));
-        let job = plan_index(&base, &out, "index", task_bytes, &stores).unwrap();
+        let job = plan_index(&base, &out, &IndexOptions::default(), task_bytes, &stores).unwrap();
         let prep = Prep::open_with(&job, None, false, &stores).unwrap();
         for task in prep.tasks_of(0, 1, true).into_iter().rev() {
             prep.run(task, None, &()).unwrap();
