@@ -522,3 +522,128 @@ def test_an_empty_part_among_others_has_no_records(tmp_path: Path) -> None:
         assert texts(wr.open(paths)) == ["t0"]
     with pytest.raises(wr.CorruptError, match="0 bytes"):
         wr.open([tmp_path / "a.jsonl", tmp_path / "c.jsonl"])
+
+
+def bare(path: Path, rows: Sequence[Any], to: str) -> None:
+    """A file as another program leaves it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    wr.write(path, rows, to=to)
+    for beside in path.parent.glob(f"{path.name}.windrow*"):
+        beside.unlink()
+
+
+def parts_with_an_empty_one(folder: Path, kind: str, at: int) -> tuple[str, dict[str, Any]]:
+    """Three parts in a folder, of which one is empty; their pattern, and how they are opened."""
+    rows = [{"text": "a"}, {"text": "b"}]
+    contents: dict[str, tuple[str, str | bytes, str | bytes, dict[str, Any]]] = {
+        "csv": ("csv", "a,b\n1,2\n3,4\n", "", {}),
+        "csv of a header": ("csv", "a,b\n1,2\n3,4\n", "a,b\n", {}),
+        "csv.gz of a header": ("csv.gz", gzip.compress(b"a,b\n1,2\n"), gzip.compress(b"\xef\xbb\xbfa,b\r\n"), {}),
+        "tsv": ("tsv", "a\tb\n1\t2\n", "", {}),
+        "tsf": ("tsf", "@relation x\n@attribute series_name string\n@frequency daily\n@data\nT1:1,2,3\n", "", {}),
+        "yaml": ("yaml", "- sequence: [1.0, 2.0]\n", "", {}),
+        "json": ("json", '[{"sequence": [1.0, 2.0]}]', "", {}),
+        "jsonl": ("jsonl", lines("a", "b"), "", {}),
+        "bin": ("bin", np.array([5, 6, 7], "uint16").tobytes(), "", {"dtype": "uint16"}),
+        "bin as tokens": ("bin", np.array([5, 6, 7], "uint16").tobytes(), "", {"dtype": "uint16", "format": "tokens"}),
+        "bin.gz": ("bin.gz", gzip.compress(np.array([5, 6, 7], "uint16").tobytes()), gzip.compress(b""), {"dtype": "uint16"}),
+        "bin of documents": ("bin", np.array([5, 0, 7, 0], "uint16").tobytes(), "", {"dtype": "uint16", "eos": 0}),
+        "array_record": ("array_record", b"", "", {}),
+        "array_record by column": ("array_record", b"", "", {"columns": ["text"]}),
+        "tfrecord": ("tfrecord", b"", "", {}),
+        "tfrecord by column": ("tfrecord", b"", "", {"columns": ["text"]}),
+        "webdataset": ("tar", b"", bytes(10240), {}),
+        "webdataset by column": ("tar", b"", bytes(10240), {"columns": ["txt"]}),
+    }
+    ending, full, empty, options = contents[kind]
+    for number in range(3):
+        path = folder / f"p{number}.{ending}"
+        if number == at:
+            put(path, empty)
+        elif ending == "tar":
+            wr.write(folder.parent / f"tar{number}", [{"txt": row["text"]} for row in rows], to="webdataset")
+            put(path, next((folder.parent / f"tar{number}").glob("*.tar")).read_bytes())
+        elif ending in ("array_record", "tfrecord"):
+            bare(path, rows, ending)
+        else:
+            put(path, full)
+    return f"*.{ending}", options
+
+
+EMPTY_PARTS = [
+    "csv", "csv of a header", "csv.gz of a header", "tsv", "tsf", "yaml", "json", "jsonl", "bin", "bin as tokens", "bin.gz", "bin of documents",
+    "array_record", "array_record by column", "tfrecord", "tfrecord by column", "webdataset", "webdataset by column",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", EMPTY_PARTS)
+def test_an_empty_part_is_no_records_in_a_folder_a_pattern_and_a_list(tmp_path: Path, kind: str) -> None:
+    for at in range(3):
+        folder = tmp_path / f"of{at}" / "data"
+        pattern, options = parts_with_an_empty_one(folder, kind, at)
+        files = sorted(folder.iterdir())
+        filled = [path for number, path in enumerate(files) if number != at]
+        wanted = [str(record) for record in wr.open(filled, **options)]
+        assert wanted
+        for paths in (folder, f"{folder}/{pattern}", files):
+            if kind == "json" and paths == folder:
+                continue
+            assert [str(record) for record in wr.open(paths, **options)] == wanted, (at, paths)
+            is_numbers = "int" in str(wr.open(paths, **options).info()["dtype"])
+            # JSON has no bytes.
+            to = "tfrecord" if "record" in kind else "jsonl"
+            out = tmp_path / f"of{at}" / f"out.{to}"
+            wr.convert(wr.open(paths, **options), out, to=to, overwrite=True)
+            assert len(wr.open(out)) == len(wanted) or is_numbers
+        # Alone it is what it was.
+        if files[at].stat().st_size < 100 and "tfrecord" not in kind:
+            with pytest.raises(wr.CorruptError):
+                list(wr.open(files[at], **options))
+        # One whose manifest says something else was cut short.
+        if kind in ("bin", "array_record"):
+            put(files[at].with_name(files[at].name + ".windrow.json"), json.dumps(MANIFEST | {"format": "tokens" if kind == "bin" else kind, "files": [{"name": files[at].name, "size": 8}]}))
+            for paths in (folder, f"{folder}/{pattern}", files):
+                with pytest.raises(wr.WindrowError):
+                    wr.open(paths, **options)
+
+
+MANIFEST = {"version": 1, "windrow": "0.1.0", "format": "tokens", "dtype": "uint16", "records": 1}
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "array_record", "tfrecord", "webdataset"])
+def test_an_empty_part_gives_no_texts_in_a_folder_a_pattern_and_a_list(tmp_path: Path, kind: str) -> None:
+    for at in range(3):
+        folder = tmp_path / f"of{at}" / "data"
+        pattern, _ = parts_with_an_empty_one(folder, kind, at)
+        options = {"text_field": "txt"} if kind == "webdataset" else {}
+        given = {"folder": folder, "pattern": f"{folder}/{pattern}", "list": sorted(folder.iterdir())}
+        found = {name: tokenized(paths, tmp_path / f"{name}{at}", **options) for name, paths in given.items()}
+        assert found == dict.fromkeys(given, ["a", "b"] * 2), at
+
+
+@pytest.mark.parametrize("names", [[], ["a.jsonl"], ["a.jsonl", "b.jsonl"]])
+def test_a_job_of_nothing_is_planned_where_that_is_meant(tmp_path: Path, names: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name in names:
+        put(folder / name, "")
+    for task, options in (("tokenize", {"tokenizer": "bytes"}), ("index", {})):
+        with pytest.raises(wr.NotFoundError) as error:
+            wr.prep.plan(task, folder, tmp_path / f"p-{task}", **options)
+        assert "allow_empty=True" in (error.value.hint or "") or not names
+        job = wr.prep.plan(task, folder, tmp_path / f"p-{task}", allow_empty=True, **options)
+        wr.prep.run(job)
+        assert wr.prep.status(job)["left"] == []
+        out = folder if task == "index" else tmp_path / "joined"
+        assert wr.prep.join(job, out)["records"] == 0
+        program = ["prep", "plan", task, folder, "--out", tmp_path / f"c-{task}", *(["--tokenizer", "bytes"] if options else [])]
+        capfd.readouterr()
+        assert main(*program) == 1
+        assert "--allow-empty" in capfd.readouterr().err or not names
+        assert main(*program, "--allow-empty") == 0
+    wr.write(tmp_path / "none", [], to="shards", dtype="float32")
+    job = wr.prep.plan("convert", tmp_path / "none", tmp_path / "p-convert", to="shards", allow_empty=True)
+    wr.prep.run(job)
+    assert wr.prep.join(job, tmp_path / "shards")["records"] == 0
+    program = ["prep", "plan", "convert", tmp_path / "none", "--out", tmp_path / "c-convert", "--to", "shards"]
+    assert main(*program) == 2 and main(*program, "--allow-empty") == 0

@@ -29,6 +29,8 @@ pub struct FormatInfo {
     pub hidden: &'static [(&'static str, &'static str)],
     /// It has no type for text: a text is bytes, alone in a list.
     pub text_is_bytes: bool,
+    /// A file of no byte is a part without records where there are other files.
+    pub may_be_empty: bool,
     /// Options of opening that it follows, of those that only some formats do.
     pub open_options: &'static [&'static str],
     /// An option of opening that means this format, whatever else is there.
@@ -53,6 +55,7 @@ impl FormatInfo {
         data_suffixes: &[],
         hidden: &[],
         text_is_bytes: false,
+        may_be_empty: false,
         open_options: &[],
         chosen_by: None,
         written_as: "",

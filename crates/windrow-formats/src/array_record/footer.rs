@@ -20,6 +20,7 @@ const POSTSCRIPT: &str = "the postscript of an ArrayRecord";
 const FOOTER: &str = "the footer of an ArrayRecord";
 
 /// The chunks of a file, as its footer lists them: compared with each other and with the size of the file.
+#[derive(Default)]
 pub(super) struct Footer {
     /// Where each chunk begins, and the bytes of its records.
     starts: Vec<u64>,

@@ -14,6 +14,7 @@ use windrow_core::format::verify::{Verifier, Verify};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::{FileInfo, SharedSource};
+use windrow_core::store::Object;
 use windrow_core::{Error, Result};
 
 use self::chunk::Chunk;
@@ -39,6 +40,7 @@ static INFO: FormatInfo = FormatInfo {
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: &[".array_record", ".arrayrecord"],
     text_is_bytes: true,
+    may_be_empty: true,
     open_options: &["column", "columns", "payload"],
     written_as: "one .array_record of a chunk for every record, uncompressed: rows as tf.train.Example, arrays as their bytes",
     ..FormatInfo::NONE
@@ -92,8 +94,17 @@ impl Format for ArrayRecord {
             records: Kept::default(),
             sizes: Kept::default(),
         };
+        let mut has_bytes = false;
         for file in 0..shards.files.count() {
-            let footer = Footer::of(&Glimpse::of(&shards.files, file)?)?;
+            has_bytes = has_bytes || Glimpse::of(&shards.files, file)?.size() > 0;
+        }
+        for file in 0..shards.files.count() {
+            let glimpse = Glimpse::of(&shards.files, file)?;
+            // A part of no byte has no records, unless there are no others.
+            let footer = match glimpse.size() == 0 && has_bytes {
+                true => Footer::default(),
+                false => Footer::of(&glimpse)?,
+            };
             let first = shards.firsts[file];
             shards.firsts.push(first + footer.records());
             shards.footers.push(footer);

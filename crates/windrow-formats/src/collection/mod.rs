@@ -16,6 +16,7 @@ use windrow_core::{Error, Kind, Result};
 
 use super::FORMATS;
 use super::shards::META;
+use crate::empty_part::is_empty_part;
 use crate::shards::Shards;
 
 /// A folder of series files and shard folders.
@@ -80,6 +81,7 @@ impl Format for Collection {
         refuse_copies(names.iter().map(String::as_str), |name| probe.store.display(&probe.below(name)))?;
         let options = Options { format: None, index_folder: None, ..options.clone() };
         let mut parts: Vec<SharedSource> = Vec::with_capacity(names.len());
+        let mut empty = None;
         for name in &names {
             let Some((format, below)) = opener(probe, name, &options)? else {
                 let level = match json_kind::is_description(name) {
@@ -93,9 +95,19 @@ impl Format for Collection {
                 let asked = Options { columns: options.columns.clone(), ..Options::default() };
                 asked.only_those_of(format.info()).map_err(|e| e.at(below.display()))?;
             }
-            let part = open_as(format, &below, &options).map_err(|e| e.or_at(below.display()))?;
+            let part = match open_as(format, &below, &options).map_err(|e| e.or_at(below.display())) {
+                Err(e) if is_empty_part(&below) => {
+                    empty.get_or_insert(e);
+                    continue;
+                }
+                part => part?,
+            };
             log::debug!("{}: {} records of {}", below.display(), part.len(), format.name());
             parts.push(part);
+        }
+        // Nothing but parts without a record is no data.
+        if let (true, Some(e)) = (parts.is_empty(), empty) {
+            return Err(e);
         }
         if parts.is_empty() {
             return Err(Error::not_found(format!(
@@ -118,7 +130,10 @@ fn parts_of(
     probe: &Probe,
     options: &Options,
 ) -> impl Iterator<Item = Result<Option<(&'static dyn Format, Probe)>>> {
-    units(probe).into_iter().map(|name| opener(probe, &name, options))
+    let parts = units(probe).into_iter().map(|name| opener(probe, &name, options));
+    let (empty, filled): (Vec<_>, Vec<_>) =
+        parts.partition(|part| matches!(part, Ok(Some((_, below))) if is_empty_part(below)));
+    if filled.iter().any(|part| matches!(part, Ok(Some(_)))) { filled } else { empty }.into_iter()
 }
 
 // What the names of series files end in, over all formats.

@@ -76,6 +76,10 @@ pub(crate) fn open(blobs: impl Blobs, probe: &Probe, options: &Options) -> Resul
     let payload = match options.payload {
         Some(payload) => payload,
         None if options.dtype.is_some() => Payload::Bytes,
+        // Of no records any column may be asked for.
+        None if blobs.count() == 0 && (options.column.is_some() || options.columns.is_some()) => {
+            Payload::Example
+        }
         None => guessed(&blobs)?,
     };
     let records = Records::new(blobs, (payload, is_said), options).map_err(|e| e.or_at(probe.display()))?;

@@ -108,7 +108,13 @@ impl Format for Tokens {
             splits::refuse_in(probe, keys.iter().map(|key| probe.name_of(key)))?;
         }
         let said = dtype(claims.dtype, options.dtype, probe)?;
-        let objects = keys.iter().map(|key| ids(probe, key, options)).collect::<Result<Vec<_>>>()?;
+        let mut objects = keys.iter().map(|key| ids(probe, key, options)).collect::<Result<Vec<_>>>()?;
+        if objects.iter().any(|object| object.size() > 0) {
+            // A part of no byte has no record; of those that a manifest names it says the size.
+            let is_kept =
+                |(key, object): &(String, Arc<dyn Object>)| object.size() > 0 || claims.speaks_of(key);
+            (keys, objects) = std::iter::zip(keys, objects).filter(is_kept).unzip();
+        }
         if !options.trust {
             let mut unknown = keys.iter().zip(&objects).filter(|(key, _)| !claims.speaks_of(key));
             unknown.try_for_each(|(_, object)| foreign::refuse_as_ids(object.as_ref()))?;

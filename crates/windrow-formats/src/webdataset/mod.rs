@@ -160,7 +160,12 @@ impl Archives {
         if are_numbers && options.columns.is_none() {
             options.column.get_or_insert_with(|| NUMBERS.to_string());
         }
-        columns::open(Samples::open(files, excluded, &options)?, probe, &options)
+        let samples = Samples::open(files, excluded, &options)?;
+        if columns::Samples::count(&samples) == 0 {
+            // Of no samples any member may be asked for.
+            (options.column, options.columns) = (None, None);
+        }
+        columns::open(samples, probe, &options)
     }
 }
 

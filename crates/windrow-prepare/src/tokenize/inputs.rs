@@ -24,7 +24,7 @@ pub(crate) fn find(
     options: &TokenizeOptions,
 ) -> Result<(Vec<Named>, Vec<Option<RowInput>>)> {
     let (mut found, mut opened) = (Vec::new(), Vec::new());
-    let mut single = Vec::new();
+    let (mut single, mut empty, is_several) = (Vec::new(), None, inputs.len() > 1);
     // One alone gives each of its files once.
     let mut given = (inputs.len() > 1).then(Given::default);
     let mut note = |number, file: &Path| given.as_mut().map_or(Ok(()), |given| given.add(number, file));
@@ -37,7 +37,14 @@ pub(crate) fn find(
         match input.content()? {
             Holding::Rows(probe, format) => {
                 let split = input.split.as_deref();
-                let rows = RowInput::open(table, places, &input.path, &probe, format, takes, split)?;
+                let rows = RowInput::open(table, places, &input.path, &probe, format, takes, split);
+                let rows = match rows {
+                    Err(e) if is_several && is_empty_part(&probe, format) => {
+                        empty.get_or_insert(e);
+                        continue;
+                    }
+                    rows => rows?,
+                };
                 rows.files().try_for_each(|(file, _)| note(number, file))?;
                 single.push((found.len(), input.path.clone()));
                 found.push(Named { file: input.path, relative: String::new() });
@@ -63,13 +70,18 @@ pub(crate) fn find(
         }
     }
     if found.is_empty() && !options.allow_empty {
-        return Err(Error::not_found("no input is given"));
+        return Err(empty.unwrap_or_else(|| Error::not_found("no input is given")));
     }
     let (places, files): (Vec<usize>, Vec<PathBuf>) = single.into_iter().unzip();
     for (place, relative) in places.into_iter().zip(below_common_folder(&files)) {
         found[place].relative = relative;
     }
     Ok((found, opened))
+}
+
+// Of one that a manifest is of, that says what was in it.
+fn is_empty_part(probe: &Probe, format: &dyn Format) -> bool {
+    format.info().may_be_empty && !probe.is_folder && probe.head.is_empty() && probe.manifest.is_none()
 }
 
 // Where a split is wanted, of files those whose names say it; a folder chooses among what is in it.

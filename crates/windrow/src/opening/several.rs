@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use windrow_core::format::lines::{self, JsonKind};
 use windrow_core::format::verify::Findings;
-use windrow_core::format::{Format, Options, splits};
+use windrow_core::format::{Format, Options, Probe, splits};
 use windrow_core::manifest::Manifest;
 use windrow_core::source::{Concat, Kind as Records, SharedSource};
-use windrow_core::store::{Local, Store, StoreSet, expanded_head, is_url};
+use windrow_core::store::{Local, Store, StoreSet, is_url};
 use windrow_core::{Error, Kind, Result};
-use windrow_formats::Jsonl;
+use windrow_formats::{Jsonl, is_empty_part};
 use windrow_prepare::{VerifyOptions, Watch};
 
 use crate::opening::dataset::Dataset;
+use crate::opening::formats::formats;
 use crate::opening::paths::Paths;
 use crate::opening::remote::ReadOnce;
 use crate::opening::remote::Stores;
@@ -221,11 +222,10 @@ fn open_each(members: &[PathBuf], options: &Options, stores: &Stores) -> Result<
     for (number, path) in members.iter().enumerate() {
         match open((number, path)) {
             Ok(data) => opened.push(data),
-            Err(e) => match options.format.is_none().then(|| part_of_lines(path, &options, stores)).flatten()
-            {
+            Err(e) => match odd_part(path, &options, stores) {
                 None => return Err(e),
-                Some(PartOfLines::Empty) => empty = Some(empty.unwrap_or(e)),
-                Some(PartOfLines::Line) => {
+                Some(OddPart::Empty) => empty = Some(empty.unwrap_or(e)),
+                Some(OddPart::Line) => {
                     let as_lines =
                         Options { format: Some(Jsonl.name().to_string()), part: None, ..options.clone() };
                     opened.push(Dataset { options: options.clone(), ..open_one(path, &as_lines, stores)? });
@@ -233,7 +233,7 @@ fn open_each(members: &[PathBuf], options: &Options, stores: &Stores) -> Result<
             },
         }
     }
-    // A part without a line has no records, but nothing else than such parts is no data.
+    // An empty part has no records, but nothing else than such parts is no data.
     match (opened.is_empty(), empty) {
         (true, Some(e)) => Err(e),
         _ => Ok(opened),
@@ -241,29 +241,30 @@ fn open_each(members: &[PathBuf], options: &Options, stores: &Stores) -> Result<
 }
 
 /// A file that is no data set by itself, and is a part of one among others.
-enum PartOfLines {
-    /// Nothing is in it.
+enum OddPart {
+    /// No record is in it.
     Empty,
     /// One object, which is a line.
     Line,
 }
 
-// What a folder takes for a part of its lines; `None` for anything else, and for what cannot be read.
-fn part_of_lines(path: &Path, options: &Options, stores: &Stores) -> Option<PartOfLines> {
+// What a folder takes for a part of what is in it; `None` for anything else, and for what cannot be read.
+fn odd_part(path: &Path, options: &Options, stores: &Stores) -> Option<OddPart> {
     let name = path.file_name()?.to_str()?;
-    let is_json = lines::may_hold_records(name) && !lines::is_description(name);
-    if !is_json && !lines::is_named(name) {
+    let (store, key): (Arc<dyn Store>, String) = match stores.place(path, options).ok()? {
+        Some(place) => (place.store, place.key),
+        None => (Arc::new(Local::new(path.parent()?)), name.to_string()),
+    };
+    let probe = Probe::at(formats(), store, &key).ok()?;
+    if is_empty_part(&probe) {
+        return Some(OddPart::Empty);
+    }
+    if options.format.is_some() || !lines::may_hold_records(name) || lines::is_description(name) {
         return None;
     }
-    let object = match stores.place(path, options).ok()? {
-        Some(place) => place.store.open(&place.key).ok()?,
-        None => Local::new(path).open("").ok()?,
-    };
-    if expanded_head(object.as_ref(), 1).ok()?.is_empty() {
-        return Some(PartOfLines::Empty);
-    }
-    let is_line = is_json && JsonKind::of(object.as_ref()).ok()? == JsonKind::OneLine;
-    (is_line && lines::first_keys(object.as_ref()).ok()?.is_some()).then_some(PartOfLines::Line)
+    let object = probe.store.open(&key).ok()?;
+    let is_line = JsonKind::of(object.as_ref()).ok()? == JsonKind::OneLine;
+    (is_line && lines::first_keys(object.as_ref()).ok()?.is_some()).then_some(OddPart::Line)
 }
 
 // Halves of a pair, both matched by a glob, each open the whole of it.
