@@ -244,3 +244,77 @@ def test_what_a_listing_says_of_a_truncated_copy_is_said_once_with_what_to_do(to
     assert code == 3 and "1 problem; 1 file bad; " in out and out.count("bad: ") == 1
     _, _, said = command("inspect", "copy", folder=tmp_path)
     assert "hint: the copy looks unfinished: fetch it again" in said
+
+
+SINGLE = {"tokens": ".bin", "parquet": ".parquet", "tfrecord": ".tfrecord", "npy": ".npy", "arrow": ".arrow"}
+
+
+def renamed(out: Path, name: str) -> Path:
+    """Copies of a file and of what is beside it, under another name."""
+    for path in out.parent.iterdir():
+        if path.name.startswith(out.stem + "."):
+            shutil.copy(path, path.with_name(name + path.name.removeprefix(out.stem)))
+    return out.with_name(name + out.suffix)
+
+
+@pytest.mark.parametrize("to", SINGLE)
+@pytest.mark.parametrize("is_moved", [False, True], ids=["copied", "moved"])
+def test_a_manifest_that_was_renamed_with_its_file_speaks_of_that_file(
+    tokens: Path, tmp_path: Path, to: str, is_moved: bool
+) -> None:
+    out = tmp_path / "d" / f"a{SINGLE[to]}"
+    out.parent.mkdir()
+    if to == "npy":
+        wr.write(out, [np.arange(2000, dtype="uint16")], to=to)
+    else:
+        wr.convert(tokens, out, to=to)
+    info = wr.open(out).info()
+    other = renamed(out, "b")
+    if is_moved:
+        for path in out.parent.glob("a.*"):
+            path.unlink()
+    assert states(other) == {other.name: "checked"}
+    for path in (other, out.parent) if is_moved else (other,):
+        found = wr.open(path).info()
+        assert [found[key] for key in ("tokenizer", "records", "values")] == [
+            info[key] for key in ("tokenizer", "records", "values")
+        ]
+        wr.open(path, verify="always")
+    assert set(states(out.parent).values()) == {"checked"}
+    flip(other, other.stat().st_size // 2)
+    [problem] = wr.verify(other)["problems"]
+    assert (problem["file"], problem["what"]) in ((str(other), "xxh3"), (other.name, "xxh3")), problem
+    assert states(out.parent)[other.name] == "bad"
+    other.write_bytes(other.read_bytes()[:-4])
+    assert states(other) == {other.name: "bad"}
+    with pytest.raises(wr.WindrowError, match="the manifest says"):
+        wr.open(other)
+
+
+def test_a_pair_that_was_renamed_with_its_manifest_is_compared_with_it(tokens: Path, tmp_path: Path) -> None:
+    out = tmp_path / "d" / "m.bin"
+    out.parent.mkdir()
+    wr.convert(tokens, out, to="megatron")
+    renamed(out, "n")
+    for name in ("n", "n.bin", "n.idx"):
+        assert states(tmp_path / "d" / name) == {"n.bin": "checked", "n.idx": "checked"}, name
+        assert wr.open(tmp_path / "d" / name).info()["tokenizer"] == "bytes"
+    flip(tmp_path / "d" / "n.bin", 50)
+    for name in ("n", "n.bin", "n.idx"):
+        assert states(tmp_path / "d" / name) == {"n.bin": "bad", "n.idx": "checked"}, name
+
+
+def test_a_manifest_of_several_other_files_is_refused(tokens: Path, tmp_path: Path) -> None:
+    wr.convert(tokens, tmp_path / "a.bin", to="tokens")
+    manifest = json.loads((tmp_path / "a.bin.windrow.json").read_text())
+    del manifest["xxh3"]
+    manifest["files"].append({"name": "c.bin", "size": 4})
+    (tmp_path / "x.bin").write_bytes((tmp_path / "a.bin").read_bytes())
+    (tmp_path / "x.bin.windrow.json").write_text(json.dumps(manifest))
+    with pytest.raises(wr.CorruptError, match='the manifest is of other files: "a.bin", "c.bin"'):
+        wr.open(tmp_path / "x.bin")
+    code, _, said = command("inspect", "x.bin", folder=tmp_path)
+    assert code == 3 and "the manifest is of other files" in said and "hint: " in said
+    for path in (tmp_path / "x.bin", tmp_path):
+        [problem] = wr.verify(path)["problems"]
+        assert problem["file"].endswith("x.bin.windrow.json") and "c.bin" in problem["found"], problem

@@ -32,6 +32,10 @@ impl ChecksumRules for FormatRules {
         self.table.iter().filter_map(|format| format.checksums_beside(name)).collect()
     }
 
+    fn other_half(&self, name: &str) -> Option<String> {
+        super::other_half(self.table, name)
+    }
+
     fn bare(&self, name: &str) -> Option<String> {
         self.table.iter().find_map(|format| format.bare_checksums(name))
     }

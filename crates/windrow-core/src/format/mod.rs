@@ -32,7 +32,7 @@ use write::{LineIndex, OwnOptions, Parts, WriteFormat};
 use crate::error::{Error, Kind, Result};
 use crate::manifest::{Checked, Manifest, PARTS};
 use crate::source::SharedSource;
-use crate::store::{Compression, some_of};
+use crate::store::{Compression, Object, some_of};
 
 /// Formats, in the order in which they are asked.
 pub type Table = &'static [&'static dyn Format];
@@ -206,6 +206,19 @@ pub fn line_index(table: &[&dyn Format]) -> Result<&'static dyn LineIndex> {
 pub fn in_parts(table: &[&dyn Format]) -> Result<&'static dyn Parts> {
     let found = table.iter().find_map(|format| format.in_parts());
     found.ok_or_else(|| Error::config("none of these formats is made in parts"))
+}
+
+/// The file that is one data set together with the file of this name, as a format of `table` says.
+pub fn other_half(table: &[&dyn Format], name: &str) -> Option<String> {
+    table.iter().find_map(|format| format.verifier().other_half(name))
+}
+
+/// The manifest in `object`, which is kept beside the file `name` and may have been copied or renamed with it.
+///
+/// # Errors
+/// As [`Manifest::read`]; `Corrupt` where it is one of other files.
+pub fn manifest_beside(table: &[&dyn Format], object: &dyn Object, name: &str) -> Result<Manifest> {
+    Manifest::read(object)?.of_file(name, other_half(table, name).as_deref(), object.name())
 }
 
 /// What `table` says of the format of this name.

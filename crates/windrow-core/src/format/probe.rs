@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::checksum_rules::FormatRules;
-use super::{Confidence, Format, Table};
+use super::{Confidence, Format, Table, manifest_beside};
 use crate::error::{Error, Kind, Result};
 use crate::manifest::{CHECKSUMS_FILE, Checked, FileRow, LISTING, Listing, MANIFEST_FILE, Manifest, PARTS};
 use crate::store::{
@@ -317,26 +317,31 @@ impl Probe {
 // the files says nothing of what they are.
 fn find_manifest(probe: &Probe) -> Result<(Option<Manifest>, Option<Listing>)> {
     let mut listing = None;
-    let keys = match probe.is_folder {
-        true => vec![probe.below(MANIFEST_FILE)],
+    let (folder, name) = (key::folder_of(&probe.key), key::name_of(&probe.key));
+    // Each with the file that it is beside; that of a folder is beside none.
+    let places = match probe.is_folder {
+        true => vec![(probe.below(MANIFEST_FILE), None)],
         false => {
-            let (folder, name) = (key::folder_of(&probe.key), key::name_of(&probe.key));
             let halves = probe.table.iter().filter_map(|format| format.verifier().other_half(name));
-            let halves = halves.map(|other| key::below(folder, &format!("{other}.{MANIFEST_FILE}")));
-            let own = format!("{}.{MANIFEST_FILE}", probe.key);
-            [own].into_iter().chain(halves).chain([key::below(folder, MANIFEST_FILE)]).collect()
+            let files = [name.to_string()].into_iter().chain(halves);
+            let beside =
+                files.map(|file| (key::below(folder, &format!("{file}.{MANIFEST_FILE}")), Some(file)));
+            beside.chain([(key::below(folder, MANIFEST_FILE), None)]).collect()
         }
     };
-    for (i, key) in keys.iter().enumerate() {
+    for (key, file) in &places {
         if let Some(object) = open_if_there(probe.store.as_ref(), key)? {
-            let manifest = Manifest::read(object.as_ref())?;
+            let manifest = match file {
+                Some(file) => manifest_beside(probe.table, object.as_ref(), file)?,
+                None => Manifest::read(object.as_ref())?,
+            };
             if manifest.format == LISTING {
                 listing = manifest.listing;
                 continue;
             }
-            let name = key::name_of(&probe.key);
+            let is_own = file.as_deref() == Some(name);
             // The manifest of a folder, or of the other file of a pair, speaks for a file only when it names that file.
-            if probe.is_folder || i == 0 || manifest.files.iter().any(|f| f.name == name) {
+            if probe.is_folder || is_own || manifest.files.iter().any(|f| f.name == name) {
                 return Ok((Some(manifest), None));
             }
         }
@@ -361,7 +366,8 @@ fn of_files(probe: &Probe) -> Result<Option<Manifest>> {
     let (mut told, mut named) = (Vec::new(), BTreeSet::new());
     for file in files {
         let object = probe.store.open(&probe.below(&format!("{file}{suffix}")));
-        let manifest = match object.and_then(|object| Manifest::read(object.as_ref())) {
+        let name = key::name_of(file);
+        let manifest = match object.and_then(|object| manifest_beside(probe.table, object.as_ref(), name)) {
             Ok(manifest) => manifest,
             Err(e) if e.is_of_the_run() => return Err(e),
             // Opening its file says what is wrong with it.

@@ -13,6 +13,12 @@ pub trait ChecksumRules: Send + Sync {
     /// Files beside one of this name that may keep its checksums too.
     fn beside(&self, name: &str) -> Vec<String>;
 
+    /// The file that is one data set together with the file of this name.
+    fn other_half(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+
     /// The file beside one of this name that is its checksums and nothing else.
     fn bare(&self, name: &str) -> Option<String> {
         let _ = name;
@@ -44,7 +50,14 @@ impl Checked {
     }
 
     fn sums(&self, file: String) -> Result<Option<Arc<Checksums>>> {
-        self.known(file, Checksums::open)
+        let name = key::name_of(&file).to_string();
+        self.known(file, |object| {
+            let sums = Checksums::open(object)?;
+            Ok(match name.strip_suffix(CHECKSUMS_FILE).and_then(|name| name.strip_suffix('.')) {
+                Some(name) => sums.of_file(name, self.rules.other_half(name).as_deref()),
+                None => sums,
+            })
+        })
     }
 
     // The checksums in a file, which `open` reads the first time.

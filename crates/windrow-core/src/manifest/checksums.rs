@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::renamed;
 use crate::error::{Error, Result};
 use crate::store::Object;
 
@@ -190,6 +191,17 @@ impl Checksums {
             .hint("one of the two is not whole: restore it, or make the part again"));
         }
         Ok(Checksums { object, files: HashMap::from([(name.to_string(), (size, 0))]) })
+    }
+
+    /// The same where they are kept beside the file `name`, as [`Manifest::of_file`](super::Manifest::of_file) reads a manifest there.
+    #[must_use]
+    pub fn of_file(mut self, name: &str, other: Option<&str>) -> Checksums {
+        let names: Vec<&str> = self.files.keys().map(String::as_str).collect();
+        let now = renamed::now(&names, name, other);
+        if let Some(now) = now.map(|now| now.into_iter().map(str::to_string).collect::<Vec<_>>()) {
+            self.files = now.into_iter().zip(self.files.into_values()).collect();
+        }
+        self
     }
 
     /// Names and sizes of all files.

@@ -5,6 +5,7 @@ mod checksums;
 mod file_row;
 mod listing;
 mod part;
+mod renamed;
 mod tokenizer_lock;
 mod unfinished;
 
@@ -141,6 +142,28 @@ impl Manifest {
             .field("version")
             .hint(format!("it was written by windrow {windrow}"))),
         }
+    }
+
+    /// The same where it is kept beside the file `name`, at `at`, and may have been copied or renamed with it: its only file is that
+    /// one, and two files are that one and `other`, which are one data set.
+    ///
+    /// # Errors
+    /// `Corrupt` where it is a manifest of other files.
+    pub fn of_file(mut self, name: &str, other: Option<&str>, at: &str) -> Result<Manifest> {
+        let names: Vec<&str> = self.files.iter().map(|row| row.name.as_str()).collect();
+        let Some(now) = renamed::now(&names, name, other) else {
+            let names: Vec<String> = names.iter().take(3).map(|name| format!("{name:?}")).collect();
+            let more = if self.files.len() > names.len() { ", …" } else { "" };
+            return Err(Error::corrupt(format!(
+                "the manifest is of other files: {}{more}",
+                names.join(", ")
+            ))
+            .at(at)
+            .hint(format!("it lies beside {name:?}: put it beside its own files, or delete it")));
+        };
+        let now: Vec<String> = now.into_iter().map(str::to_string).collect();
+        self.files.iter_mut().zip(now).for_each(|(row, name)| row.name = name);
+        Ok(self)
     }
 
     /// Whether the first bytes of a manifest name this format: what it lists may be long.

@@ -10,7 +10,7 @@ use windrow_core::format::discover::natural_order;
 use windrow_core::format::verify::Verify;
 use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, manifest_beside};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::source::{Concat, Extras, FileInfo, Location, Schema, SharedSource, Source, check_span};
 use windrow_core::store::{key, open_if_there};
@@ -194,7 +194,10 @@ fn manifest(probe: &Probe, index_key: &str) -> Result<Option<Manifest>> {
     let of_folder = key::below(key::folder_of(index_key), MANIFEST_FILE);
     for (key, is_own) in [(format!("{index_key}.{MANIFEST_FILE}"), true), (of_folder, false)] {
         if let Some(object) = open_if_there(probe.store.as_ref(), &key)? {
-            let manifest = Manifest::read(object.as_ref())?;
+            let manifest = match is_own {
+                true => manifest_beside(probe.table, object.as_ref(), name)?,
+                false => Manifest::read(object.as_ref())?,
+            };
             if is_own || manifest.files.iter().any(|file| file.name == name) {
                 return Ok(Some(manifest));
             }

@@ -1,7 +1,7 @@
 //! What the manifests beside the files of a folder say of their records.
 
 use serde_json::Value as Json;
-use windrow_core::format::{Options, Probe};
+use windrow_core::format::{Options, Probe, manifest_beside};
 use windrow_core::manifest::{MANIFEST_FILE, Manifest};
 use windrow_core::{DType, Error, Result};
 
@@ -28,7 +28,7 @@ pub(super) fn of_each(
     for name in probe.names().filter(|name| !name.contains('/')) {
         let Some(data) = name.strip_suffix(&suffix) else { continue };
         let (key, Some(file)) = (probe.below(name), probe.file(&probe.below(data))?) else { continue };
-        let manifest = Manifest::read(probe.store.open(&key)?.as_ref())?;
+        let manifest = manifest_beside(probe.table, probe.store.open(&key)?.as_ref(), data)?;
         if manifest.format != format {
             continue;
         }

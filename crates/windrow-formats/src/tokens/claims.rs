@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use windrow_core::format::vocabulary::tokenizer_must_be;
-use windrow_core::format::{Format, Options, Probe};
+use windrow_core::format::{Format, Options, Probe, manifest_beside};
 use windrow_core::manifest::{FileRow, MANIFEST_FILE, Manifest};
 use windrow_core::store::{key, open_if_there, plain_name};
 use windrow_core::{DType, Error, Kind, Result};
@@ -53,17 +53,17 @@ impl Claims {
     fn add(&mut self, probe: &Probe, key: &str, hash: Option<&str>) -> Result<()> {
         let plain = plain_name(key);
         let side_key = format!("{plain}.{MANIFEST_FILE}");
-        let read = |side_key: &str| match open_if_there(probe.store.as_ref(), side_key)? {
-            Some(object) => Manifest::read(object.as_ref()).map(Some),
-            None => Ok(None),
-        };
-        let manifest = match read(&side_key)? {
+        let beside = open_if_there(probe.store.as_ref(), &side_key)?;
+        let beside = beside.map(|object| manifest_beside(probe.table, object.as_ref(), key::name_of(plain)));
+        let manifest = match beside.transpose()? {
             None if plain != key && !probe.is_folder => {
                 let names = |manifest: &Manifest| {
                     manifest.format == Tokens.name()
                         && manifest.files.iter().any(|row| row.name == key::name_of(plain))
                 };
-                read(&key::below(key::folder_of(key), MANIFEST_FILE))?.filter(names)
+                let of_folder = key::below(key::folder_of(key), MANIFEST_FILE);
+                let object = open_if_there(probe.store.as_ref(), &of_folder)?;
+                object.map(|object| Manifest::read(object.as_ref())).transpose()?.filter(names)
             }
             manifest => manifest,
         };

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use windrow_core::format::Format;
-use windrow_core::manifest::{BlockChecksums, Checksums, FileRow, Manifest};
+use windrow_core::format::{Format, other_half};
+use windrow_core::manifest::{BlockChecksums, CHECKSUMS_FILE, Checksums, FileRow, Manifest};
 use windrow_core::output::hex;
 use windrow_core::store::{Object, Store, expanded, key, open_if_there};
 use windrow_core::{Kind, Result};
@@ -31,7 +31,8 @@ impl Work<'_> {
         let store = self.places.root_by_position(base)?;
         let sums_name = key::below(sums.folder, sums.file);
         let found = open_if_there(store.as_ref(), &sums_name)
-            .and_then(|object| object.map(Checksums::open).transpose());
+            .and_then(|object| object.map(Checksums::open).transpose())
+            .map(|found| found.map(|found| self.of_its_file(found, sums.file)));
         let kept = self
             .out
             .findings
@@ -77,6 +78,14 @@ impl Work<'_> {
         self.out.findings.checked_bytes = data;
         self.note_unlearned(manifest);
         self.note_without_hashes(manifest)
+    }
+
+    // Block checksums that are kept beside a file, and may have been copied or renamed with it, as those of that file.
+    fn of_its_file(&self, sums: Checksums, at: &str) -> Checksums {
+        match at.strip_suffix(CHECKSUMS_FILE).and_then(|file| file.strip_suffix('.')) {
+            Some(file) => sums.of_file(file, other_half(self.table, file).as_deref()),
+            None => sums,
+        }
     }
 
     fn note_unlearned(&mut self, manifest: &Manifest) {

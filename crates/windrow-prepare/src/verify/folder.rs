@@ -271,17 +271,18 @@ impl Work<'_> {
             let Some(file) = entry.key.strip_suffix(&suffix) else { continue };
             let path = base.join(&entry.key);
             let (before, is_there) = (self.out.findings.n_problems, self.places.has(&base.join(file))?);
+            let name = key::name_of(file);
             let manifest = match is_there {
-                true => self.manifest(&path)?,
+                true => self.manifest_beside(&path, name)?,
                 // Its file is lost, or it is something else of that name.
                 false => {
                     let object = self.places.root(&path)?.open("");
-                    object.and_then(|object| Manifest::read(object.as_ref())).ok()
+                    object.and_then(|object| format::manifest_beside(self.table, object.as_ref(), name)).ok()
                 }
             };
             let Some(manifest) = manifest else { continue };
             let folder = key::folder_of(file);
-            let sums = format!("{}.{CHECKSUMS_FILE}", key::name_of(file));
+            let sums = format!("{name}.{CHECKSUMS_FILE}");
             self.claims(base, &as_seen_from(folder, &manifest), &SumsAt { folder, file: &sums, all: true })?;
             if is_there {
                 self.opens(base, file, format::lines::INDEX_FOLDER, before)?;

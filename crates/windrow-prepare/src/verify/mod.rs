@@ -119,7 +119,7 @@ impl Work<'_> {
         let told = told.unwrap_or(name);
         let own = folder.join(format!("{told}.{}", MANIFEST_FILE));
         if self.places.has(&own)? {
-            let manifest = self.manifest(&own)?;
+            let manifest = self.manifest_beside(&own, told)?;
             let sums = SumsAt { folder: "", file: &format!("{told}.{CHECKSUMS_FILE}"), all: true };
             manifest.map_or(Ok(()), |manifest| self.claims(folder, &manifest, &sums))?;
             // Checksums of its own say which part of it is another one.
@@ -231,10 +231,14 @@ impl Work<'_> {
     // What the manifest of the pair that the file is half of, or that of its folder, says of it and of its other half.
     // Whether one does.
     fn told_of(&mut self, folder: &Path, name: &str) -> Result<bool> {
-        let other = self.table.iter().find_map(|format| format.verifier().other_half(name));
+        let other = format::other_half(self.table, name);
         let of_pair = other.as_ref().map(|other| format!("{other}.{}", MANIFEST_FILE));
         for side_name in of_pair.iter().map(String::as_str).chain([MANIFEST_FILE]) {
-            let manifest = self.manifest(&folder.join(side_name))?;
+            let side = folder.join(side_name);
+            let manifest = match &other {
+                Some(other) if side_name != MANIFEST_FILE => self.manifest_beside(&side, other)?,
+                _ => self.manifest(&side)?,
+            };
             if let Some(mut manifest) =
                 manifest.filter(|manifest| manifest.files.iter().any(|f| f.name == name))
             {
@@ -268,6 +272,15 @@ impl Work<'_> {
             }
             _ => Ok(Some(manifest)),
         }
+    }
+
+    // The same of one that is kept beside this file, and may have been copied or renamed with it.
+    fn manifest_beside(&mut self, path: &Path, file: &str) -> Result<Option<Manifest>> {
+        let Some(manifest) = self.manifest(path)? else { return Ok(None) };
+        let name = path.display().to_string();
+        let other = format::other_half(self.table, file);
+        let manifest = manifest.of_file(file, other.as_deref(), &name);
+        self.out.findings.take(&name, "manifest", &format!("that of {file}"), manifest)
     }
 
     // The files of a folder that were listed are there, with their sizes.
