@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import shutil
 import zlib
 
@@ -50,11 +51,11 @@ def test_good_ones_verify_and_damage_is_found(name, tmp_path):
     shutil.copytree(GOLDEN / name, tmp_path / "copy")
     for made in ("case.json", "expected.json"):
         (tmp_path / "copy" / made).unlink()
-    problems = wr.verify(tmp_path / "copy")["problems"]
-    # Nobody said that it holds examples: a field that they do not have is told of.
-    assert [problem["found"] for problem in problems] == (
-        ["the record has field 9 of tf.train.Example, which is not known"] if name == "tf_unpacked" else []
-    )
+    found = wr.verify(tmp_path / "copy")
+    assert found["problems"] == []
+    # Nobody said that it holds examples: a field that they do not have is told of, and is no damage.
+    told = [note for note in found["notes"] if "field 9 of tf.train.Example, which is not known" in note]
+    assert len(told) == (name == "tf_unpacked")
     data = max((tmp_path / "copy").glob("*.*"), key=lambda path: path.stat().st_size)
     data.write_bytes(data.read_bytes()[:-1])
     assert wr.verify(tmp_path / "copy")["problems"]
@@ -236,6 +237,8 @@ def entry(name, value):
 EXAMPLE = field(1, entry("id", feature(5)))
 LISTS = field(2, entry("words", field(1, feature(7)) + field(1, feature(8, 9))))
 
+CHECKED_BY = {"a.tfrecord": "CRC-32C of records", "a.array_record": "HighwayHash of chunks"}
+
 # A tf.train.SequenceExample, and fields that no version of tf.train.Example has, each where one may be.
 NOT_EXAMPLES = {
     "context": (EXAMPLE + LISTS, "tf.train.SequenceExample"),
@@ -282,6 +285,20 @@ def test_what_an_example_has_not_is_refused_by_its_name(file, name, tmp_path):
         assert 'payload="bytes"' in caught.value.hint, what
     assert list(wr.open(path, payload="bytes")) == [record, EXAMPLE]
     assert wr.verify(later)["problems"][0]["record"] == 1
+    # It is whole: the frames were read, and what opens them is said.
+    for at in (path, tmp_path):
+        for beside in [later] if at == tmp_path and later.exists() else []:
+            beside.unlink()
+        found = wr.verify(at)
+        state = {"state": "read"} if "bag" in file else {"state": "checked", "by": CHECKED_BY[file]}
+        assert found["files"] == {file: state} and found["problems"] == [] and found["checked_records"] == 2
+        [note] = [note for note in found["notes"] if file in note and "payload" in note]
+        assert re.search(words, note) and note.endswith('; payload="bytes" opens it')
+    damaged = bytearray(path.read_bytes())
+    damaged[damaged.rindex(record or EXAMPLE)] ^= 1
+    path.write_bytes(damaged)
+    if "bag" not in file:
+        assert wr.verify(path)["files"][file]["state"] == "bad"
 
 
 # Other messages of Protocol Buffers, and what only begins as an example does, are bytes as before.

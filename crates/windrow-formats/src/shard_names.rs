@@ -1,10 +1,10 @@
 //! Files of records in a folder, whose names may be those of shards: `train.tfrecord-00000-of-00002`.
 
-use windrow_core::Result;
 use windrow_core::format::discover::refuse_missing_shards;
-use windrow_core::format::verify::Verifier;
-use windrow_core::format::{Format, Probe, splits};
+use windrow_core::format::verify::{Opened, Verifier};
+use windrow_core::format::{Format, Options, Payload, Probe, splits};
 use windrow_core::store::key;
+use windrow_core::{Kind, Result};
 
 use crate::token_runs::verify_each;
 
@@ -49,5 +49,21 @@ pub(crate) fn verify_shards(
     {
         out.found(missing, &probe.display(), "shards")?;
     }
-    verify_each(format, probe, keys, out)
+    let as_bytes = Options { payload: Some(Payload::Bytes), ..Options::default() };
+    for key in keys {
+        let file = Probe::at(probe.table, probe.store.clone(), key)?;
+        let refused = format.open(&file, &Options::default()).err();
+        // What a record holds is not read here, which is no damage: it is whole as bytes.
+        match refused.filter(|error| error.kind() == Kind::Unsupported) {
+            None => verify_each(format, probe, std::slice::from_ref(key), out)?,
+            Some(error) => match out.read_with(format, &file, &as_bytes)? {
+                Opened::Not(_) => out.found(error, &file.display(), "content")?,
+                Opened::Before => {}
+                Opened::Read(_) => {
+                    out.note(format!("{}: {}; payload=\"bytes\" opens it", file.display(), error.message()));
+                }
+            },
+        }
+    }
+    Ok(())
 }

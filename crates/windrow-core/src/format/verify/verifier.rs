@@ -58,10 +58,18 @@ impl<'a> Verifier<'a> {
     /// # Errors
     /// `Interrupted`; `Io`.
     pub fn read_by(&mut self, format: &dyn Format, probe: &Probe) -> Result<Opened> {
+        self.read_with(format, probe, &Options::default())
+    }
+
+    /// The same, opened with options.
+    ///
+    /// # Errors
+    /// As [`Verifier::read_by`].
+    pub fn read_with(&mut self, format: &dyn Format, probe: &Probe, options: &Options) -> Result<Opened> {
         if !self.tried.insert(probe.display()) {
             return Ok(Opened::Before);
         }
-        let source = match format.open(probe, &Options::default()) {
+        let source = match format.open(probe, options) {
             Ok(source) => source,
             Err(error) if error.is_of_the_run() => return Err(error),
             Err(error) => return Ok(Opened::Not(error)),
@@ -234,6 +242,11 @@ impl<'a> Verifier<'a> {
                     Err(error) => {
                         self.found_in_record(error, &at, "values")?;
                         break;
+                    }
+                }
+                for (track, _) in source.schema().stored_tracks() {
+                    if let Err(error) = source.read_track(track, span, &mut scratch) {
+                        self.found_in_record(error, &at, "values")?;
                     }
                 }
                 start += span.len;
