@@ -12,9 +12,11 @@ mod rows;
 mod samples;
 mod temporal;
 mod tree;
+mod verify;
 mod write;
 
 use windrow_core::Result;
+use windrow_core::format::verify::Verify;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
 use windrow_core::source::SharedSource;
@@ -71,6 +73,10 @@ impl Format for LitData {
 
     fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
         Ok(Some(Box::new(WriteLitData::of(options)?)))
+    }
+
+    fn verifier(&self) -> &'static dyn Verify {
+        &LitData
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -6,10 +6,14 @@ use windrow_core::format::{Format, Probe};
 use windrow_core::store::Object;
 
 use super::shards::{Shards, check_hashes, known_hash};
-use super::{Mds, read_index};
+use super::{Mds, index_key, read_index};
 
 impl Verify for Mds {
     fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
+        // Nothing says what the index should be; it is read.
+        if let Some(index) = index_key(probe) {
+            out.looks_at(&probe.store.display(&index));
+        }
         match out.read_by(format, probe)? {
             Opened::Before => Ok(()),
             Opened::Not(error) => out.found(error, &probe.display(), "content"),
