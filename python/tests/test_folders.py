@@ -191,6 +191,36 @@ def test_what_a_data_set_lists_itself_is_not_hidden(tmp_path: Path) -> None:
     assert wr.open(folder, format="codes").extras(0)["text"] == "a prompt"
 
 
+@pytest.mark.parametrize("to", ["mds", "litdata"])
+@pytest.mark.parametrize("start", ["_", "."])
+def test_hidden_names_that_an_index_lists_are_read_by_tasks_as_by_open(tmp_path: Path, to: str, start: str) -> None:
+    folder, want = tmp_path / "d", [f"text {i}" for i in range(9)]
+    wr.write(folder, [{"text": text} for text in want], to=to)
+    for side in folder.glob("windrow.*"):
+        side.unlink()
+    index = (folder / "index.json").read_text()
+    for path in [path for path in folder.iterdir() if path.name != "index.json"]:
+        path.rename(path.with_name(start + path.name))
+        index = index.replace(f'"{path.name}"', f'"{start}{path.name}"')
+    (folder / "index.json").write_text(index)
+    assert texts(wr.open(folder)) == want
+    assert tokenized(folder, tmp_path / "out") == want
+    assert tokenized([folder], tmp_path / "list", to="shards") == want
+    assert main("tokenize", folder, "-o", tmp_path / "command", "--tokenizer", "bytes") == 0
+    assert wr.convert(folder, tmp_path / "out.jsonl", to="jsonl")["records"] == 9
+    assert set(wr.verify(folder)["files"]) == {path.name for path in folder.iterdir()}
+
+
+def test_caches_of_datasets_alone_are_named_as_hidden(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    table(folder / "cache-0123456789abcdef.arrow", [{"text": "T"}] * 6)
+    said = r"only hidden names are there: cache-0123456789abcdef.arrow"
+    for read in (wr.open, partial(wr.tokenize, out=tmp_path / "out", tokenizer="bytes")):
+        with pytest.raises(wr.NotFoundError, match=said) as found:
+            read(folder)
+        assert found.value.path == str(folder)
+
+
 def test_caches_of_datasets_are_hidden(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     folder.mkdir()

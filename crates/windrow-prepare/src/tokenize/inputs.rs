@@ -58,7 +58,7 @@ pub(crate) fn find(
             }
             Holding::Lines(entries) => {
                 if entries.is_empty() && !options.allow_empty {
-                    return Err(lines::no_line_files(input.root()?.as_ref()).at(&input.path));
+                    return Err(input.no_lines()?);
                 }
                 for entry in entries {
                     let file = input.path.join(&entry.key);
@@ -160,7 +160,9 @@ impl<'a> At<'a> {
         }
         let store = self.root()?;
         let walked = store.walk_all("")?;
-        if self.split.is_none() && !walked.entries.iter().any(|entry| self.may_be_rows(&entry.key)) {
+        // What is hidden may be listed by a file of the data set.
+        let mut names = walked.entries.iter().chain(&walked.hidden);
+        if self.split.is_none() && !names.any(|entry| self.may_be_rows(&entry.key)) {
             lake::refuse_walked(store.as_ref(), &walked)?;
             return Ok(Holding::Lines(self.lines(store.as_ref(), &walked.entries)?));
         }
@@ -197,6 +199,13 @@ impl<'a> At<'a> {
             splits::refuse_several(names, &store.display(""))?;
         }
         Ok(lines)
+    }
+
+    // That there are none, and whether that is because they are hidden.
+    fn no_lines(&self) -> Result<Error> {
+        let hidden = self.probe()?.only_hidden();
+        let store = self.root()?;
+        Ok(hidden.unwrap_or_else(|| lines::no_line_files(store.as_ref())).at(&self.path))
     }
 
     fn of_file(&self) -> Result<Holding> {
