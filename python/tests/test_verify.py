@@ -77,6 +77,9 @@ def test_what_windrow_writes_is_checked_and_a_copy_without_side_files_only_where
         assert states(out) == {"data-1-of-1.bin": "checked", "meta.json": "read"}
         return
     found = wr.verify(out)
+    if to in ("mds", "litdata"):
+        # It was read, and nothing says what it should be.
+        assert found["files"].pop("index.json") == {"state": "read"}
     by = {file.get("by") for file in found["files"].values()}
     own = {
         "mds": "xxh64",
@@ -84,7 +87,8 @@ def test_what_windrow_writes_is_checked_and_a_copy_without_side_files_only_where
         "array_record": "HighwayHash of chunks",
         "npz": "CRC-32 of zip",
     }
-    assert by == {own.get(to)} and set(states(out).values()) == {"checked" if to in own else "read"}, found
+    found_states = {file["state"] for file in found["files"].values()}
+    assert by == {own.get(to)} and found_states == {"checked" if to in own else "read"}, found
 
 
 def test_the_command_says_it_of_each_file_and_never_good(tokens: Path, tmp_path: Path) -> None:
@@ -121,7 +125,7 @@ def test_a_flip_in_mds_is_found_without_windrows_side_files(tokens: Path, tmp_pa
         flip(shard, shard.stat().st_size - 60)
         found = wr.verify(tmp_path / "m")
         assert any(problem["what"] == "xxh64" for problem in found["problems"])
-        assert states(tmp_path / "m") == {shard.name: "bad"}
+        assert states(tmp_path / "m") == {shard.name: "bad", "index.json": "read"}
 
 
 # Files that pyarrow writes with checksums of their pages, and without; where a page of one column is.
@@ -318,3 +322,143 @@ def test_a_manifest_of_several_other_files_is_refused(tokens: Path, tmp_path: Pa
     for path in (tmp_path / "x.bin", tmp_path):
         [problem] = wr.verify(path)["problems"]
         assert problem["file"].endswith("x.bin.windrow.json") and "c.bin" in problem["found"], problem
+
+
+# What is opened alone of a data set that tokenize or convert writes, and what its values are.
+PARTS = {
+    "forager": ("tokenized-samples/text-tokenized-samples.bin", "uint16"),
+    "shards": ("data-1-of-1.bin", "uint16"),
+}
+
+
+def tokenized(folder: Path, to: str) -> Path:
+    (folder / "text.jsonl").write_text("".join(json.dumps({"text": f"document {i} of some"}) + "\n" for i in range(300)))
+    wr.tokenize(folder / "text.jsonl", folder / "t", tokenizer="bytes", to=to)
+    return folder / "t"
+
+
+@pytest.mark.parametrize("to", PARTS)
+@pytest.mark.parametrize("by", ["its path", "a link", "a folder that is a link"])
+def test_a_file_of_a_data_set_is_known_by_the_manifest_of_the_folder(tmp_path: Path, to: str, by: str) -> None:
+    whole = tokenized(tmp_path, to)
+    name, dtype = PARTS[to]
+    path = whole / name
+    if by == "a link":
+        path = tmp_path / "link.bin"
+        path.symlink_to(whole / name)
+    elif by == "a folder that is a link":
+        (tmp_path / "link").symlink_to((whole / name).parent)
+        path = tmp_path / "link" / Path(name).name
+    info = wr.open(path).info()
+    assert (info["tokenizer"], info["dtype"], info["values"], info["records"]) == ("bytes", dtype, 5890, 1)
+    assert wr.verify(path)["files"] == {path.name: {"state": "checked", "by": "xxh3"}}
+    code, _, said = command("peek", path, "--tokenizer", "gpt2", folder=tmp_path)
+    assert code == 4 and "another tokenizer" in said
+    code, _, said = command("manifest", path, folder=tmp_path)
+    assert code == 1 and "has a manifest, which was written with it" in said
+    flip(whole / name, 100)
+    assert states(path) == {path.name: "bad"}
+
+
+def test_a_folder_of_a_data_set_is_known_by_the_manifest_above_it(tmp_path: Path) -> None:
+    whole = tokenized(tmp_path, "forager")
+    samples = whole / "tokenized-samples"
+    (tmp_path / "link").symlink_to(samples)
+    for path in (samples, tmp_path / "link"):
+        info = wr.open(path).info()
+        assert (info["tokenizer"], info["dtype"], info["values"]) == ("bytes", "uint16", 5890)
+        found = wr.verify(path)
+        assert set(states(path).values()) == {"checked"} and found["notes"] == [], found
+        code, _, said = command("manifest", path, folder=tmp_path)
+        assert code == 1 and "has a manifest, which was written with it" in said
+    flip(next(samples.iterdir()), 100)
+    assert set(states(samples).values()) == {"bad"}
+    # A file that the manifest does not list may be of anything.
+    (samples / "more.bin").write_bytes(bytes(64))
+    assert wr.open(samples, split="all").info()["tokenizer"] is None
+
+
+@pytest.mark.parametrize("to", ["mds", "litdata"])
+def test_a_shard_alone_is_compared_and_opened_with_its_folder(tokens: Path, tmp_path: Path, to: str) -> None:
+    wr.convert(tokens, tmp_path / "d", to=to)
+    [shard] = [path for path in (tmp_path / "d").iterdir() if path.suffix in (".mds", ".bin")]
+    found = wr.verify(shard)
+    assert found["files"] == {shard.name: {"state": "checked", "by": "xxh3"}} and found["problems"] == []
+    with pytest.raises(wr.UnrecognisedError, match=f"part of a data set of {to}.*\n.*\n.*open all of it: {tmp_path}/d"):
+        wr.open(shard)
+    flip(shard, 100)
+    assert states(shard) == {shard.name: "bad"}
+
+
+def test_one_of_several_shards_opens_and_is_compared_alone(tokens: Path, tmp_path: Path) -> None:
+    wr.convert(tokens, tmp_path / "d", to="webdataset", size_limit=100_000)
+    shards = sorted((tmp_path / "d").glob("*.tar"))
+    assert len(shards) > 2 and sum(len(wr.open(shard)) for shard in shards) == 300
+    for shard in shards:
+        assert wr.open(shard).info()["tokenizer"] == "bytes" and states(shard) == {shard.name: "checked"}
+
+
+def test_the_halves_of_a_pair_in_a_list_are_counted_once(tokens: Path, tmp_path: Path) -> None:
+    wr.convert(tokens, tmp_path / "m.bin", to="megatron")
+    once = wr.verify(tmp_path / "m.bin")
+    for names in (["m.bin", "m.idx"], ["m.idx", "m.bin"], ["m", "m.bin", "m.idx"]):
+        found = wr.verify([tmp_path / name for name in names])
+        counted = ("checked_files", "checked_bytes", "checked_records", "notes")
+        assert [found[key] for key in counted] == [once[key] for key in counted], names
+    flip(tmp_path / "m.bin", 100)
+    assert len(wr.verify([tmp_path / "m.bin", tmp_path / "m.idx"])["problems"]) == 1
+
+
+@pytest.mark.parametrize("companion", [".index", ".loss", ".metadata"])
+@pytest.mark.parametrize("described", [True, False])
+def test_what_is_read_with_a_file_of_datatrove_is_verified_with_it(
+    tokens: Path, tmp_path: Path, companion: str, described: bool
+) -> None:
+    wr.convert(tokens, tmp_path / "d", to="datatrove")
+    [data] = (tmp_path / "d").glob("*.ds")
+    manifest = json.loads((tmp_path / "d" / "windrow.json").read_text())
+    loss = data.with_name(f"{data.name}.loss")
+    wr.write(tmp_path / "loss.bin", [np.ones(wr.open(data).info()["values"], "uint8")], to="tokens")
+    shutil.copy(tmp_path / "loss.bin", loss)
+    [row] = json.loads((tmp_path / "loss.bin.windrow.json").read_text())["files"]
+    del manifest["xxh3"]
+    manifest["files"].append({**row, "name": loss.name})
+    (tmp_path / "d" / "windrow.json").write_text(json.dumps(manifest))
+    (tmp_path / "d" / "windrow.sums").unlink()
+    if not described:
+        (tmp_path / "d" / "windrow.json").unlink()
+    names = {data.name + rest for rest in ("", ".index", ".loss", ".metadata")}
+    for path in (data, tmp_path / "d"):
+        assert states(path) == dict.fromkeys(names, "checked" if described else "read"), path
+    changed = data.with_name(data.name + companion)
+    if described:
+        flip(changed, 0)
+        for path in (data, tmp_path / "d"):
+            assert states(path) == dict.fromkeys(names - {changed.name}, "checked") | {changed.name: "bad"}, path
+        changed.unlink()
+        with pytest.raises(wr.StaleError, match="it is gone"):
+            wr.open(data)
+        assert states(data)[changed.name] == "bad"
+    else:
+        changed.write_bytes(changed.read_bytes()[:-1] if companion != ".metadata" else b"x|3\n1\n")
+        assert "bad" in states(data).values()
+
+
+def test_the_documents_beside_a_file_of_olmo_are_verified_with_it(tokens: Path, tmp_path: Path) -> None:
+    wr.convert(tokens, tmp_path / "d", to="olmo")
+    [data] = (tmp_path / "d").glob("*.npy")
+    table = data.with_suffix(".csv.gz")
+    assert states(data) == {data.name: "checked", table.name: "checked"}
+    flip(table, table.stat().st_size - 6)
+    assert states(data) == {data.name: "checked", table.name: "bad"}
+
+
+def test_the_index_of_chunks_is_among_the_files_that_were_read(tokens: Path, tmp_path: Path) -> None:
+    for to in ("mds", "litdata"):
+        wr.convert(tokens, tmp_path / to, to=to)
+        assert states(tmp_path / to)["index.json"] == "checked"
+        for side in (tmp_path / to).glob("windrow.*"):
+            side.unlink()
+        found = wr.verify(tmp_path / to)
+        assert found["files"]["index.json"] == {"state": "read"} and found["problems"] == []
+        assert states(tmp_path / to / "index.json")["index.json"] == "read"

@@ -113,7 +113,7 @@ pub fn refuse_above(store: &dyn Store, folder: &str) -> Result<()> {
             }
         }
     }
-    match store.above() {
+    match store.above("") {
         Some((store, folder)) => refuse_above(store.as_ref(), &folder),
         None => Ok(()),
     }

@@ -26,7 +26,7 @@ use checksum_rules::FormatRules;
 pub use info::{FormatInfo, Holds, Takes, WriteOption};
 pub use masks::{MASK_COLUMNS, learned, learned_of, masks_beside};
 pub use options::{Axis, Options, Payload, PeriodOfEach, Split, Verify};
-pub use probe::Probe;
+pub use probe::{PartOf, Probe};
 use write::{LineIndex, OwnOptions, Parts, WriteFormat};
 
 use crate::error::{Error, Kind, Result};
@@ -213,6 +213,11 @@ pub fn other_half(table: &[&dyn Format], name: &str) -> Option<String> {
     table.iter().find_map(|format| format.verifier().other_half(name))
 }
 
+/// Files beside the one of this name that are read with it, where they are there, as the formats of `table` say.
+pub fn companions(table: &[&dyn Format], name: &str) -> Vec<String> {
+    table.iter().flat_map(|format| format.verifier().companions(name)).collect()
+}
+
 /// The manifest in `object`, which is kept beside the file `name` and may have been copied or renamed with it.
 ///
 /// # Errors
@@ -296,8 +301,15 @@ fn recognised<'t>(table: &[&'t dyn Format], probe: &Probe) -> Result<Option<&'t 
             .manifest
             .as_ref()
             .and_then(|manifest| table.iter().copied().find(|f| f.name() == manifest.format))
+            // A part of a data set need not be one.
+            .filter(|format| probe.part_of.is_none() || format.recognise(probe) > Confidence::No)
     };
-    Ok(sure.or_else(told).or(best.map(|b| b.1)))
+    // Nor is it numbers because any bytes are.
+    let are_numbers = |format: &&dyn Format| format.verifier().content() == verify::Content::Unknown;
+    let may_be = |format: &&dyn Format| {
+        probe.part_of.as_ref().is_none_or(|part_of| part_of.is_bare || !are_numbers(format))
+    };
+    Ok(sure.or_else(told).or(best.map(|b| b.1).filter(may_be)))
 }
 
 // That no format reads it, and what it is where that can be told.
@@ -305,6 +317,10 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
     let error = |what: String| {
         Error::new(Kind::Unrecognised, format!("no format recognises it: {what}")).at(probe.display())
     };
+    if let (Some(part_of), Some(manifest)) = (&probe.part_of, &probe.manifest) {
+        return error(format!("it is part of a data set of {}", manifest.format))
+            .hint(format!("open all of it: {}", part_of.folder));
+    }
     if probe.is_folder {
         if let Some(error) = probe.only_hidden().filter(|_| !is_zarr(probe)) {
             return error;

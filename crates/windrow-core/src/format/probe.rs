@@ -1,8 +1,11 @@
 //! What a format sees of a path before it says whether it is the one: names, the first bytes, the manifest.
 
+mod above;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+pub use self::above::PartOf;
 use super::checksum_rules::FormatRules;
 use super::{Confidence, Format, Table, manifest_beside};
 use crate::error::{Error, Kind, Result};
@@ -35,6 +38,8 @@ pub struct Probe {
     pub manifest: Option<Manifest>,
     /// What was listed of it before, where that is all that is known.
     pub listing: Option<Listing>,
+    /// The data set that this file or folder is part of, where the manifest is that one's.
+    pub part_of: Option<PartOf>,
     /// Which folder it was; `None` for a file, and where the store cannot tell.
     pub folder_id: Option<FolderId>,
 }
@@ -113,6 +118,7 @@ impl Probe {
             head: Vec::new(),
             manifest: None,
             listing: None,
+            part_of: None,
             folder_id: None,
         }
     }
@@ -150,7 +156,7 @@ impl Probe {
             self.head = object.read(0, object.size().min(4096) as usize, &mut scratch)?.to_vec();
         }
         let found = find_manifest(self).map_err(|e| self.replaced().unwrap_or(e))?;
-        (self.manifest, self.listing) = found;
+        (self.manifest, self.listing, self.part_of) = (found.manifest, found.listing, found.part_of);
         Ok(())
     }
 
@@ -263,10 +269,11 @@ impl Probe {
     /// # Errors
     /// `Corrupt` when it cannot be read; `Io`.
     pub fn described_by(&self) -> Result<Option<Manifest>> {
-        Ok(find_manifest(self)?.0)
+        Ok(find_manifest(self)?.manifest)
     }
 
-    /// The files that the manifest lists are there, with the sizes that it says: of a folder all of them, of a file its own.
+    /// The files that the manifest lists are there, with the sizes that it says: of a folder all of them, of a file those that are read
+    /// with it.
     ///
     /// # Errors
     /// `Stale` naming the file.
@@ -299,9 +306,6 @@ impl Probe {
         let seen: HashMap<&str, u64> = self.entries.iter().map(|e| (e.key.as_str(), e.size)).collect();
         for row in rows {
             let key = key::below(folder, &row.name);
-            if !self.is_folder && key != self.key {
-                continue;
-            }
             // Of very many files, not all are among those that were seen.
             let size = match seen.get(key.as_str()) {
                 Some(size) => Some(*size),
@@ -313,9 +317,23 @@ impl Probe {
     }
 }
 
-// The manifest in the folder, or named `<file>.windrow.json` beside the file, or where its format keeps one. One that only lists
-// the files says nothing of what they are.
-fn find_manifest(probe: &Probe) -> Result<(Option<Manifest>, Option<Listing>)> {
+/// What is known of it besides its own bytes.
+#[derive(Default)]
+struct Described {
+    manifest: Option<Manifest>,
+    listing: Option<Listing>,
+    part_of: Option<PartOf>,
+}
+
+impl Described {
+    fn by(manifest: Manifest) -> Described {
+        Described { manifest: Some(manifest), ..Described::default() }
+    }
+}
+
+// The manifest in the folder, or named `<file>.windrow.json` beside the file, or where its format keeps one, or that of a folder
+// above. One that only lists the files says nothing of what they are.
+fn find_manifest(probe: &Probe) -> Result<Described> {
     let mut listing = None;
     let (folder, name) = (key::folder_of(&probe.key), key::name_of(&probe.key));
     // Each with the file that it is beside; that of a folder is beside none.
@@ -339,20 +357,29 @@ fn find_manifest(probe: &Probe) -> Result<(Option<Manifest>, Option<Listing>)> {
                 listing = manifest.listing;
                 continue;
             }
-            let is_own = file.as_deref() == Some(name);
+            let is_own = probe.is_folder || file.as_deref() == Some(name);
             // The manifest of a folder, or of the other file of a pair, speaks for a file only when it names that file.
-            if probe.is_folder || is_own || manifest.files.iter().any(|f| f.name == name) {
-                return Ok((Some(manifest), None));
+            if is_own || (file.is_some() && manifest.files.iter().any(|f| f.name == name)) {
+                return Ok(Described::by(manifest));
+            }
+            let whole = probe.store.display(folder);
+            let part = if file.is_none() { above::part(probe, manifest, name, &whole) } else { None };
+            if let Some((manifest, part_of)) = part {
+                return Ok(Described { part_of: Some(part_of), ..Described::by(manifest) });
             }
         }
     }
     for format in probe.table {
         if let Some(manifest) = format.find_manifest(probe)? {
-            return Ok((Some(manifest), listing));
+            return Ok(Described { listing, ..Described::by(manifest) });
         }
     }
     not_lost(probe)?;
-    Ok((of_files(probe)?, listing))
+    if let Some(manifest) = of_files(probe)? {
+        return Ok(Described { listing, ..Described::by(manifest) });
+    }
+    let (manifest, part_of) = above::find(probe)?.unzip();
+    Ok(Described { manifest, listing, part_of })
 }
 
 // What the manifests beside the files of a folder say of it. Where all data in it is of one, that is the manifest of the folder

@@ -95,8 +95,8 @@ impl Store for Below {
         self.store.folder_id(&self.whole(key))
     }
 
-    fn above(&self) -> Option<(Arc<dyn Store>, String)> {
-        Some((self.store.clone(), self.key.clone()))
+    fn above(&self, key: &str) -> Option<(Arc<dyn Store>, String)> {
+        Some((self.store.clone(), self.whole(key)))
     }
 
     fn traffic(&self) -> Option<Traffic> {

@@ -145,9 +145,9 @@ impl Store for Local {
         }
     }
 
-    fn above(&self) -> Option<(Arc<dyn Store>, String)> {
-        let root = self.root.canonicalize().ok()?;
-        let key = root.strip_prefix("/").ok()?.to_str()?.to_string();
+    fn above(&self, key: &str) -> Option<(Arc<dyn Store>, String)> {
+        let path = self.path(key).ok()?.canonicalize().ok()?;
+        let key = path.strip_prefix("/").ok()?.to_str()?.to_string();
         (!key.is_empty()).then(|| (Arc::new(Local::new("/")) as Arc<dyn Store>, key))
     }
 

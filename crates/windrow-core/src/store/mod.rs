@@ -140,8 +140,9 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// The store that holds the folder that this one is the root of, and its key there, where it is known.
-    fn above(&self) -> Option<(Arc<dyn Store>, String)> {
+    /// The store that holds what this one is part of, and what is at `key` there, where it is known: where a link leads to.
+    fn above(&self, key: &str) -> Option<(Arc<dyn Store>, String)> {
+        let _ = key;
         None
     }
 

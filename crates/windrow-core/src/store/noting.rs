@@ -131,8 +131,8 @@ impl Store for Noting {
         self.inner.folder_id(key)
     }
 
-    fn above(&self) -> Option<(Arc<dyn Store>, String)> {
-        self.inner.above()
+    fn above(&self, key: &str) -> Option<(Arc<dyn Store>, String)> {
+        self.inner.above(key)
     }
 
     fn traffic(&self) -> Option<Traffic> {

@@ -46,7 +46,23 @@ static INFO: FormatInfo = FormatInfo {
 impl Verify for Datatrove {
     // Files of several splits are no data set together, but each is one.
     fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
-        verify_each(format, probe, &keys(probe), out)
+        let keys = keys(probe);
+        verify_each(format, probe, &keys, out)?;
+        // What says how wide a token ID is was read too.
+        for key in keys {
+            let metadata = format!("{key}{METADATA}");
+            if probe.file(&metadata)?.is_some() {
+                out.looks_at(&probe.store.display(&metadata));
+            }
+        }
+        Ok(())
+    }
+
+    fn companions(&self, name: &str) -> Vec<String> {
+        match key::has_suffix(name, DATA) {
+            true => [INDEX, LOSS, METADATA].map(|suffix| format!("{name}{suffix}")).to_vec(),
+            false => Vec::new(),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::format::verify::{Content, Findings, IndexAt, Verifier, Verify};
+use windrow_core::manifest::Manifest;
 use windrow_core::store::{Object, Store, key, open_if_there, read_small};
 use windrow_core::{DType, Error, Kind, Result};
 
@@ -16,6 +17,12 @@ const MOST_LIST: u64 = 1 << 30;
 impl Verify for Forager {
     fn content(&self) -> Content {
         Content::Index
+    }
+
+    // What describes samples says that more is beside their tokens.
+    fn is_bare(&self, manifest: &Manifest) -> bool {
+        let has_tracks = manifest.index.iter().any(|row| key::name_of(&row.name) == SAMPLE_SCHEMA);
+        manifest.dtype.is_some() && !has_tracks
     }
 
     // Half an index is one too.

@@ -47,6 +47,10 @@ impl Verify for Olmo {
     fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
         verify_each(format, probe, &keys(probe), out)
     }
+
+    fn companions(&self, name: &str) -> Vec<String> {
+        key::without_suffix(name, DATA).map(|stem| format!("{stem}{DOCUMENTS}")).into_iter().collect()
+    }
 }
 
 impl Format for Olmo {

@@ -3,10 +3,15 @@
 use windrow_core::Result;
 use windrow_core::format::verify::{Opened, Verifier, Verify};
 use windrow_core::format::{Format, Probe};
+use windrow_core::manifest::Manifest;
 
 use super::{OtherSize, Shards};
 
 impl Verify for Shards {
+    fn is_bare(&self, manifest: &Manifest) -> bool {
+        manifest.dtype.is_some()
+    }
+
     fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
         let opened = out.read_by(format, probe)?;
         let before = out.findings.n_problems;

@@ -31,14 +31,13 @@ impl Claims {
     pub(super) fn of(probe: &Probe, keys: &[String], options: &Options) -> Result<Claims> {
         let hash = options.tokenizer.as_deref();
         if let Some(manifest) = &probe.manifest {
-            let own = Some(manifest).filter(|s| s.format == Tokens.name());
-            tokenizer_must_be(own, hash, &probe.display())?;
+            // Another format's manifest knows its numbers, too.
+            tokenizer_must_be(Some(manifest), hash, &probe.display())?;
             return Ok(Claims {
-                // Another format's manifest knows which type its numbers are, too.
                 dtype: manifest.dtype,
-                vocab_size: own.and_then(|s| s.vocab_size),
-                rows: own.map_or_else(Vec::new, |s| s.files.clone()),
-                is_whole: own.is_some() && probe.is_folder,
+                vocab_size: manifest.vocab_size,
+                rows: manifest.files.clone(),
+                is_whole: manifest.format == Tokens.name() && probe.is_folder,
             });
         }
         let mut claims = Claims { dtype: None, vocab_size: Some(0), rows: Vec::new(), is_whole: false };

@@ -84,7 +84,8 @@ fn existing_folder(
             .hint("--overwrite replaces a data set of the same format only")),
         };
     }
-    let found = Probe::at(table, Arc::new(Local::new(out)), "").ok().and_then(|probe| probe.manifest);
+    let found = Probe::at(table, Arc::new(Local::new(out)), "").ok().filter(|found| found.part_of.is_none());
+    let found = found.and_then(|found| found.manifest);
     match found.filter(|manifest| is_same(manifest, wanted)) {
         Some(manifest) => Ok(Some(manifest)),
         None => Err(output::differs(out)),

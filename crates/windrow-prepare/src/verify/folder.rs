@@ -212,7 +212,7 @@ impl Work<'_> {
         Ok(match found {
             Some(format) if format.verifier().takes_whole_folder() => Found::Whole,
             Some(_) => Found::Described,
-            None if has_side => {
+            None if has_side || own.is_some() => {
                 self.opens(base, key, &options.index_folder, before)?;
                 Found::Described
             }

@@ -231,7 +231,8 @@ impl Work<'_> {
     // What the manifest of the pair that the file is half of, or that of its folder, says of it and of its other half.
     // Whether one does.
     fn told_of(&mut self, folder: &Path, name: &str) -> Result<bool> {
-        let other = format::other_half(self.table, name);
+        let (other, companions) =
+            (format::other_half(self.table, name), format::companions(self.table, name));
         let of_pair = other.as_ref().map(|other| format!("{other}.{}", MANIFEST_FILE));
         for side_name in of_pair.iter().map(String::as_str).chain([MANIFEST_FILE]) {
             let side = folder.join(side_name);
@@ -242,13 +243,27 @@ impl Work<'_> {
             if let Some(mut manifest) =
                 manifest.filter(|manifest| manifest.files.iter().any(|f| f.name == name))
             {
-                manifest.files.retain(|f| f.name == name || Some(&f.name) == other.as_ref());
+                manifest.files.retain(|f| f.name == name || companions.contains(&f.name));
                 let sums = side_name.replace(MANIFEST_FILE, CHECKSUMS_FILE);
                 self.claims(folder, &manifest, &SumsAt { folder: "", file: &sums, all: false })?;
                 return Ok(true);
             }
         }
-        Ok(false)
+        self.told_above(folder, name)
+    }
+
+    // The same of a manifest in a folder above, or where a link leads to.
+    fn told_above(&mut self, folder: &Path, name: &str) -> Result<bool> {
+        let found = Probe::at(self.table, self.places.root(folder)?, name);
+        let manifest = match found {
+            Ok(found) => found.manifest.filter(|_| found.part_of.is_some()),
+            Err(e) if e.is_of_the_run() => return Err(e),
+            // Opening it says what is wrong with it.
+            Err(_) => None,
+        };
+        let Some(manifest) = manifest else { return Ok(false) };
+        self.claims(folder, &manifest, &SumsAt { folder: "", file: CHECKSUMS_FILE, all: false })?;
+        Ok(true)
     }
 
     // The manifest at this path, where there is one that can be understood.

@@ -35,11 +35,7 @@ pub fn listing(path: impl AsRef<Path>, options: &Options) -> Result<Manifest> {
     let path = local(path.as_ref())?;
     let (store, folder, url) = match remote::Stores::default().place(&path, options)? {
         Some(place) => (place.store, place.key, Some(place.url.display().to_string())),
-        None if path.is_file() => {
-            return Err(
-                Error::config("a file is opened by its name: it needs no manifest that lists it").at(path)
-            );
-        }
+        None if path.is_file() => return Err(not_of_a_file(&path)?),
         None => (Arc::new(Local::new(&*path)) as Arc<dyn Store>, String::new(), None),
     };
     if url.as_deref().is_some_and(|url| url.starts_with("http")) {
@@ -72,6 +68,17 @@ pub fn listing(path: impl AsRef<Path>, options: &Options) -> Result<Manifest> {
     Ok(Listing::new(format.name(), url, &probe.key, &entries).into_manifest())
 }
 
+// A file needs no manifest; it may have one, or be listed by that of a folder.
+fn not_of_a_file(path: &Path) -> Result<Error> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let found = name.map(|name| Probe::at(formats(), Arc::new(Local::new(folder)), name)).transpose()?;
+    Ok(match found.and_then(|found| found.manifest) {
+        Some(_) => written_with_it(&path.display().to_string()),
+        None => Error::config("a file is opened by its name: it needs no manifest that lists it").at(path),
+    })
+}
+
 fn written_with_it(at: &str) -> Error {
     Error::new(Kind::Exists, "the data has a manifest, which was written with it")
         .at(at)
@@ -100,6 +107,14 @@ impl Store for Listed {
 
     fn display(&self, key: &str) -> String {
         self.store.display(key)
+    }
+
+    fn walks_by_manifest(&self) -> bool {
+        self.store.walks_by_manifest()
+    }
+
+    fn above(&self, key: &str) -> Option<(Arc<dyn Store>, String)> {
+        self.store.above(key)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Several paths as one data set: each is opened by itself, and their records follow each other.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -92,8 +92,12 @@ impl Paths {
             return verify_one(only, options, &far, watch);
         }
         refuse_repeated(&members)?;
-        let mut all = Findings::default();
+        let (mut all, mut looked) = (Findings::default(), HashSet::new());
         for path in &members {
+            // The other half of a pair, which was looked at with the first.
+            if looked.contains(&absolute(path)) {
+                continue;
+            }
             // The others are looked at all the same.
             let found = match verify_one(path, options, &far, watch) {
                 Err(e) if matches!(e.kind(), Kind::NotFound | Kind::Unrecognised) => {
@@ -103,6 +107,7 @@ impl Paths {
             };
             // Names are relative to the folder that is checked, and here there are several.
             let folder = if far.is_folder(path) { path } else { path.parent().unwrap_or(Path::new("")) };
+            looked.extend(found.files.keys().map(|file| absolute(&folder.join(file))));
             all.take_all(found, &|file| folder.join(file).display().to_string());
         }
         Ok(all)

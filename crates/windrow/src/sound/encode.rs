@@ -183,7 +183,9 @@ pub(super) fn made_before(
     options: &EncodeOptions,
     wanted: &Manifest,
 ) -> Option<Encoded> {
-    let found = Probe::at(FORMATS, Arc::new(Local::new(out)), "").ok().and_then(|probe| probe.manifest)?;
+    let found =
+        Probe::at(FORMATS, Arc::new(Local::new(out)), "").ok().filter(|found| found.part_of.is_none())?;
+    let found = found.manifest?;
     let is_same =
         (&found.format, &found.inputs, &found.options) == (&wanted.format, &wanted.inputs, &wanted.options);
     (is_same && !options.overwrite).then(|| unchanged(out, &found, files))

@@ -55,6 +55,12 @@ pub trait Verify: Sync {
         None
     }
 
+    /// Whether its data files hold nothing but numbers of the dtype in `manifest`, which may be read from one of them alone.
+    fn is_bare(&self, manifest: &Manifest) -> bool {
+        let _ = manifest;
+        false
+    }
+
     /// What a compressed file of it was called before, where its manifest still describes it as it was.
     fn name_before<'n>(&self, name: &'n str) -> Option<&'n str> {
         let _ = name;
@@ -65,6 +71,11 @@ pub trait Verify: Sync {
     fn other_half(&self, name: &str) -> Option<String> {
         let _ = name;
         None
+    }
+
+    /// Files beside the one of this name that are read with it, where they are there.
+    fn companions(&self, name: &str) -> Vec<String> {
+        self.other_half(name).into_iter().collect()
     }
 
     /// Whether the names below a folder can only be those of a data set of it, though no manifest is there.
