@@ -208,7 +208,9 @@ def test_hidden_names_that_an_index_lists_are_read_by_tasks_as_by_open(tmp_path:
     assert tokenized([folder], tmp_path / "list", to="shards") == want
     assert main("tokenize", folder, "-o", tmp_path / "command", "--tokenizer", "bytes") == 0
     assert wr.convert(folder, tmp_path / "out.jsonl", to="jsonl")["records"] == 9
-    assert set(wr.verify(folder)["files"]) == {path.name for path in folder.iterdir()}
+    found = wr.verify(folder)
+    assert set(found["files"]) == {path.name for path in folder.iterdir()}
+    assert not any("hidden" in note for note in found["notes"])
 
 
 def test_caches_of_datasets_alone_are_named_as_hidden(tmp_path: Path) -> None:

@@ -148,7 +148,10 @@ print(json.dumps(places))
 def test_checksums_of_the_pages_of_other_writers_are_compared(tmp_path: Path) -> None:
     for name, page in with_loaders(PAGES, tmp_path).items():
         path, without = tmp_path / f"{name}.parquet", tmp_path / f"{name}-without.parquet"
-        assert wr.verify(path)["files"] == {path.name: {"state": "checked", "by": "CRC-32 of pages"}}
+        found = wr.verify(path)
+        assert found["files"] == {path.name: {"state": "checked", "by": "CRC-32 of pages"}}
+        [note] = found["notes"]
+        assert "the footer, with names and types, and the headers of pages have no checksum" in note
         assert states(without) == {without.name: "read"}
         flip(path, page + 100)
         [problem] = wr.verify(path)["problems"]
@@ -462,3 +465,16 @@ def test_the_index_of_chunks_is_among_the_files_that_were_read(tokens: Path, tmp
         found = wr.verify(tmp_path / to)
         assert found["files"]["index.json"] == {"state": "read"} and found["problems"] == []
         assert states(tmp_path / to / "index.json")["index.json"] == "read"
+
+
+def test_a_name_in_an_archive_that_is_not_that_of_its_member_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "d.npz"
+    np.savez(path, first=np.arange(30), second=np.arange(30, 60))
+    whole = path.read_bytes()
+    for at in [at for at in range(len(whole)) if whole[at:].startswith((b"first.npy", b"second.npy"))]:
+        for byte in range(at, at + 9):
+            path.write_bytes(whole)
+            flip(path, byte)
+            assert states(path) == {path.name: "bad"}, byte
+            with pytest.raises(wr.CorruptError):
+                wr.open(path)

@@ -192,6 +192,12 @@ fn members(archive: &mut Archive<'_>, object: &dyn Object) -> Result<Vec<Member>
         let entry = archive.by_index_raw(index).map_err(|e| broken(object, "a member cannot be read", e))?;
         let short = String::from_utf8_lossy(entry.name_raw()).into_owned();
         let name = format!("{}#{short}", object.name());
+        let own = name_at(object, entry.header_start())?;
+        if own != entry.name_raw() {
+            let own = String::from_utf8_lossy(&own);
+            let what = format!("the directory of the archive calls a member {short:?}, its header {own:?}");
+            return Err(corrupt(what).hint("one of the two is damaged: copy the archive again"));
+        }
         if !short.ends_with(".npy") {
             log::warn!("{}: no array, it is left out", name.escape_debug());
             continue;
@@ -234,6 +240,15 @@ fn members(archive: &mut Archive<'_>, object: &dyn Object) -> Result<Vec<Member>
         true => Err(corrupt(format!("expected arrays, found {} members and no .npy", archive.len()))),
         false => Ok(found),
     }
+}
+
+// What the header of the member at `start` calls it: no checksum covers a name.
+fn name_at(object: &dyn Object, start: u64) -> Result<Vec<u8>> {
+    let mut head = [0; 30];
+    object.read_into(start, &mut head)?;
+    let mut name = vec![0; usize::from(u16::from_le_bytes([head[26], head[27]]))];
+    object.read_into(start.saturating_add(head.len() as u64), &mut name)?;
+    Ok(name)
 }
 
 fn arrays(

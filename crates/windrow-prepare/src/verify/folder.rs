@@ -21,11 +21,8 @@ impl Work<'_> {
         let root = self.places.root(base)?;
         let walked = root.walk_all("")?;
         // Those that begin with a dot are no part of any data set.
-        let hidden: Vec<String> =
+        let mut hidden: Vec<String> =
             walked.hidden_names("").into_iter().filter(|name| key::name_of(name).starts_with('_')).collect();
-        if !hidden.is_empty() {
-            self.out.note(format!("not looked at, as they are hidden: {}", some_of(&hidden)));
-        }
         let entries = walked.entries;
         let mut is_described = self.own_manifests(base, &entries)?;
         let folders = folders(&entries);
@@ -85,8 +82,10 @@ impl Work<'_> {
         if is_described {
             self.note_untold(base, entries.iter().filter(rest));
         } else if lines.is_empty() {
+            let has_hidden = !hidden.is_empty();
+            self.note_hidden(base, std::mem::take(&mut hidden));
             self.is_data(base, "", options)?;
-            if !hidden.is_empty() && !options.gc && self.recognised(base, "")?.is_none() {
+            if has_hidden && !options.gc && self.recognised(base, "")?.is_none() {
                 self.only_hidden(base);
                 return Ok(());
             }
@@ -99,7 +98,16 @@ impl Work<'_> {
             self.needs_lines(base, before);
             self.note_untold(base, entries.iter().filter(rest));
         }
+        self.note_hidden(base, hidden);
         Ok(())
+    }
+
+    // But for what a file of a data set lists, which was looked at.
+    fn note_hidden(&mut self, base: &Path, mut hidden: Vec<String>) {
+        hidden.retain(|name| !self.out.looked_at(&base.join(name).display().to_string()));
+        if !hidden.is_empty() {
+            self.out.note(format!("not looked at, as they are hidden: {}", some_of(&hidden)));
+        }
     }
 
     // Nothing there is data but for what is hidden, which a note names.
