@@ -198,3 +198,9 @@ def test_what_is_all_missing_is_scaled_by_nothing(tmp_path: Path, name: str) -> 
             assert np.isfinite(wr.inverse(row, row["input_ids"])).all()
             # Numbers that nothing is known to scale by are not learned as they are.
             assert np.abs(row["input_ids"]).max() < 100 and not row["loss_masks"].any()
+        # As in arithmetic the values are NaN; one NaN among numbers makes NaN of the statistics, too.
+        spread = [ds.windows(3, prediction_length=2, scaler=name, per=per, fields=["loc", "scale"])[i] for i in (0, 2)]
+        assert (spread[1]["loc"].flat[0], spread[1]["scale"].flat[0]) == (0, 1)
+        assert np.isnan(spread[1]["input_ids"]).all() and np.isnan(spread[0]["input_ids"]).all()
+        if per != "window":
+            assert np.isnan(spread[0]["loc"]).all() or np.isnan(spread[0]["scale"]).all()

@@ -32,7 +32,7 @@ pub struct Scaled {
 }
 
 /// Statistics of another version are made again.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const MAGIC: &[u8; 16] = b"windrow scale \0\0";
 const HEAD_SIZE: u64 = 32;
 const ROW_SIZE: u64 = 16;
@@ -80,7 +80,7 @@ impl Scaled {
     pub fn rows(&self, record: u64, out: &mut Vec<[f64; 2]>) -> Result<()> {
         let first = out.len();
         self.measured(record, out)?;
-        out[first..].iter_mut().for_each(|row| *row = self.scaling.told(*row));
+        out[first..].iter_mut().for_each(|row| *row = Scaling::told(*row));
         Ok(())
     }
 

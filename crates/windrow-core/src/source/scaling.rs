@@ -84,11 +84,13 @@ impl Scaling {
         }
     }
 
+    /// The row of values that are all missing: what is scaled by NaN is NaN, and so is missing. Others do not divide by 0.
+    pub(super) const NOTHING: [f64; 2] = [f64::NAN, 0.0];
+
     /// What users are told of subtrahend and divisor: 0 and 1 where all values are missing, so that what is computed with them is
-    /// finite. NaN within, so that values which nothing is known to scale by are missing too.
-    pub(super) fn told(&self, row: [f64; 2]) -> [f64; 2] {
-        let is_unknown = self.nan == Nan::Mask && row[0].is_nan();
-        if is_unknown { [0.0, 1.0] } else { row }
+    /// finite.
+    pub(super) fn told(row: [f64; 2]) -> [f64; 2] {
+        if row[0].is_nan() && row[1] == 0.0 { [0.0, 1.0] } else { row }
     }
 
     /// How many pairs of statistics a record has.

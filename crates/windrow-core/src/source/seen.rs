@@ -28,13 +28,6 @@ impl Seen {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        match self {
-            Seen::Sums(statistics) => statistics.is_empty(),
-            Seen::Numbers(all) => all.is_empty(),
-        }
-    }
-
     /// (subtrahend, divisor). A spread of 0 divides by 1.
     pub(super) fn row(&mut self, scale: Scale) -> [f64; 2] {
         let or_one = |x: f64| if x == 0.0 { 1.0 } else { x };
