@@ -74,6 +74,17 @@ def test_a_column_names_the_series(tmp_path: Path) -> None:
         wr.open(tmp_path / "l.json", column="x")
 
 
+def test_whole_numbers_beyond_int64_are_floats_where_float64_is_asked_for(tmp_path: Path) -> None:
+    rows = [{"target": [1, 2**53 + 1, 2**63]}, {"target": [2, 3]}, {"target": [2**64 - 1, 0.1]}]
+    for path in written(tmp_path / "a", rows):
+        with pytest.raises(wr.CorruptError, match="the whole number 9223372036854775808 does not fit int64") as error:
+            wr.open(path, column="target")
+        assert 'dtype="float64"' in error.value.hint
+        ds = wr.open(path, column="target", dtype="float64")
+        assert [series.tolist() for series in ds] == [[float(x) for x in row["target"]] for row in rows], path.name
+        assert ds[0].dtype == np.float64
+
+
 def test_the_only_list_of_numbers_is_the_series(tmp_path: Path) -> None:
     rows = [{"start": "2021-01-01", "target": [1, 2, i], "item_id": f"T{i}"} for i in range(3)]
     for path in written(tmp_path / "a", rows):

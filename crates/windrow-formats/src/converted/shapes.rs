@@ -60,6 +60,8 @@ pub(crate) struct Reading {
     pub(super) is_one: bool,
     /// It is GluonTS's: every record says when it starts, all arrays are `[C, T]`, all numbers floats.
     pub(super) is_gluonts: bool,
+    /// Records are read as float64: whole numbers beyond int64 are floats.
+    pub(super) is_wide: bool,
 }
 
 impl Reading {
@@ -69,13 +71,14 @@ impl Reading {
             column: options.column.clone(),
             is_one: options.axis == Some(Axis::Time),
             is_gluonts: false,
+            is_wide: options.dtype == Some(DType::F64),
         }
     }
 
     /// Records of GluonTS, the target or another key of them.
     pub(in super::super) fn of_gluonts(options: &Options) -> Reading {
         let column = options.column.clone().unwrap_or_else(|| TARGET.to_string());
-        Reading { column: Some(column), is_one: false, is_gluonts: true }
+        Reading { column: Some(column), is_one: false, is_gluonts: true, is_wide: false }
     }
 }
 
@@ -85,7 +88,8 @@ impl fmt::Display for Reading {
         if let Some(column) = &self.column {
             write!(f, " column {column:?}")?;
         }
-        f.write_str(if self.is_one { " one" } else { "" })
+        f.write_str(if self.is_one { " one" } else { "" })?;
+        f.write_str(if self.is_wide { " float64" } else { "" })
     }
 }
 
@@ -99,6 +103,8 @@ pub(crate) struct Shapes<'d> {
     /// The top value is the record.
     is_one: bool,
     is_gluonts: bool,
+    /// Whole numbers beyond int64 are floats.
+    has_big: bool,
     keys: Keys,
     /// The numbers per value of all records; `None` while no record had values.
     channels: Option<Option<u64>>,
@@ -128,6 +134,7 @@ impl<'d> Shapes<'d> {
         Shapes {
             is_one: reading.is_one,
             is_gluonts: reading.is_gluonts,
+            has_big: reading.is_gluonts || reading.is_wide,
             keys: Keys::new(reading.column.clone()),
             writer,
             size,
@@ -254,9 +261,10 @@ impl<'d> Shapes<'d> {
                 self.writer.overflowed += 1;
                 self.writer.put_literal(number)
             }
+            Event::Stored(Number::Big(number), _) if self.has_big => self.writer.put_literal(number as f64),
             Event::Stored(Number::Big(number), _) => Err(self.too_big(&number.to_string(), byte)),
             Event::Stored(number, dtype) => self.writer.put(number, dtype),
-            Event::Big(text) => match Literal::of(text.as_bytes()).filter(|_| self.is_gluonts) {
+            Event::Big(text) => match Literal::of(text.as_bytes()).filter(|_| self.has_big) {
                 Some(literal) => self.writer.put_text(literal),
                 None => Err(self.too_big(text, byte)),
             },
@@ -267,7 +275,7 @@ impl<'d> Shapes<'d> {
     fn too_big(&self, number: &str, byte: Option<u64>) -> Error {
         let shown: String = number.chars().take(40).collect();
         self.error(format!("the whole number {shown} does not fit int64"), byte)
-            .hint("write it with a decimal point: then it is read as float32")
+            .hint("dtype=\"float64\" of wr.open reads it as the float64 next to it; with a decimal point it is read as float32")
     }
 
     /// The numbers of the open record are all there.
