@@ -236,9 +236,18 @@ fn last_day(month: i64) -> i64 {
     i64::from(first.to_epoch_days()) - 1
 }
 
-/// Whether frequencies in pandas's words are of the same length, whatever a week or a year begins with; `None` for other words.
-pub(super) fn are_as_long(one: &str, other: &str) -> Option<bool> {
-    Some(length_of(one)? == length_of(other)?)
+/// Whether frequencies in pandas's words are of the same length, and months, quarters and years on the same side where both say it,
+/// whatever a week or a year begins with; `None` for other words.
+pub(super) fn agree(one: &str, other: &str) -> Option<bool> {
+    let are_on_one_side = side_of(one).zip(side_of(other)).is_none_or(|(one, other)| one == other);
+    Some(length_of(one)? == length_of(other)? && are_on_one_side)
+}
+
+// Whether times are the starts of months, quarters or years, `S`, or their ends, `E`.
+fn side_of(text: &str) -> Option<char> {
+    let name = text.trim_start_matches(|c: char| c.is_ascii_digit()).split('-').next()?;
+    let side = name.strip_prefix(['M', 'Q', 'Y', 'A'])?;
+    matches!(side, "S" | "E").then(|| side.chars().next()).flatten()
 }
 
 // How many of the smallest unit that a frequency is a multiple of: nanoseconds, months, or business days.
@@ -313,6 +322,25 @@ mod tests {
         for text in ["", "now", "2021-02-30", "2021-13-01", "2021-01-01 24:00", "2021-01-01 00:00Z", "+2021"]
         {
             assert!(seconds_of(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn frequencies_agree_in_length_and_side() {
+        for (one, other, agrees) in [
+            ("MS", "MS", Some(true)),
+            ("M", "ME", Some(true)),
+            ("MS", "ME", Some(false)),
+            ("QE-DEC", "QS-JAN", Some(false)),
+            ("YS", "AS-FEB", Some(true)),
+            ("24h", "D", Some(true)),
+            ("W-SUN", "W", Some(true)),
+            ("3M", "QS", Some(true)),
+            ("3ME", "QS", Some(false)),
+            ("ms", "MS", Some(false)),
+            ("x", "D", None),
+        ] {
+            assert_eq!(agree(one, other), agrees, "{one} {other}");
         }
     }
 

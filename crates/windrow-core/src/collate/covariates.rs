@@ -1,6 +1,6 @@
 //! What is known beside series, from the metadata of their records: times, and features that are static or go on in time.
 
-use super::calendar::{Frequency, are_as_long, seconds_of};
+use super::calendar::{Frequency, agree, seconds_of};
 use super::{Field, Row};
 use crate::array::{Buffer, DType, Element};
 use crate::error::{Error, Result};
@@ -181,7 +181,7 @@ fn add_time(
     };
     let Some(Value::Text(start)) = extras.get(START) else { return Err(no_times("a start in time")) };
     let frequency = match (given, extras.get(FREQ)) {
-        (Some((said, _)), Some(Value::Text(found))) if are_as_long(said, found) == Some(false) => {
+        (Some((said, _)), Some(Value::Text(found))) if agree(said, found) == Some(false) => {
             return Err(Error::config(format!("freq={said:?}, found times of the frequency {found:?}"))
                 .field(FREQ)
                 .hint("leave freq out: the frequency of these times is known"));

@@ -92,7 +92,15 @@ impl Lines<'_> {
                         self.wrong(format!("expected @attribute NAME TYPE, found {:?}", shown(&text)))
                     );
                 }
-                (Some("@frequency"), Some(name), None, None) => freq = frequency(name),
+                (Some("@frequency"), Some(name), None, None) if frequency(name).is_some() => {
+                    freq = frequency(name);
+                }
+                (Some("@frequency"), ..) => log::warn!(
+                    "{}: {:?} in line {} is no frequency of the archive: series have no freq beside them, freq= of windows says it",
+                    self.parts.object().name(),
+                    shown(&text),
+                    self.line
+                ),
                 // Of the horizon and others nothing is needed.
                 (Some(word), ..) if word.starts_with('@') => {}
                 _ => {
