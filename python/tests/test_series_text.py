@@ -194,7 +194,7 @@ def test_a_folder_of_tables_is_several_records(tmp_path, caplog):
     folder = tmp_path / "d"
     folder.mkdir()
     for i in (1, 2, 10):
-        (folder / f"part{i}.csv").write_text("t,a,b\n" + "".join(f"x,{i},{j}\n" for j in range(i)))
+        (folder / f"part{i}.csv").write_text("t,a,b\n" + "".join(f"x{i},{i},{j}\n" for j in range(i)))
     ds = wr.open(folder)
     assert ds.format == "collection" and [record.shape for record in ds] == [(1, 2), (2, 2), (10, 2)]
     assert [record[0, 0] for record in wr.open(folder)] == [1, 2, 10]
@@ -389,11 +389,19 @@ def test_ids_count_their_times_or_have_none(tmp_path):
         ("shop,y\na,1\nb,2\na,3\nb,4\n", r"shop \"a\" continues.*\(line 2\)", 4),
         ("unique_id,y\n1,1\n2,2\n1,3\n", r"unique_id \"1\" continues.*\(line 2\)", 4),
         ("shop,y\na,1\na,2\n,3\n", "the line is of no series", 4),
+        ("shop,y\n,1\na,2\na,3\n", 'the line is of no series: column "shop" is empty', 2),
+        ("shop,y\nNA,1\nNA,2\na,3\n", "the line is of no series", 2),
+        ("shop,y\na,1\na,2\nNA,3\n", "the line is of no series", 4),
+        (",shop,y\n0,,1\n1,,2\n2,a,3\n", 'the line is of no series: column "shop" is empty', 2),
+        ("shop,ds,y\n,2024-01-01,1\na,2024-01-01,2\n", "the line is of no series", 2),
+        ("unique_id,y\n,1\na,2\n", "the line is of no series", 2),
         ("d,y\n2024-01-01,1\n2024-01-02,2\n2024-01-02,3\n", "2024-01-02 comes after 2024-01-02, expected a later time", 4),
         ("d,y\n2024-01-02,1\n2024-01-01,2\n", "2024-01-01 comes after 2024-01-02", 3),
         ("d,y\n\n2024-01-01,1\n2024-01-02,2\n2024-01-05,2\n2024-01-06,3\n", "2024-01-05 comes after 2024-01-02, expected 2024-01-03 00:00:00, as in most", 5),
         ("u,d,y\na,2024-01-01,1\na,2024-01-02,1\na,2024-01-03,1\nb,2024-01-01,1\nb,2024-01-03,1\n", "2024-01-03 comes after 2024-01-01", 6),
         ("d,u,y\n2024-01-01,a,1\n2024-01-02,a,1\n2024-01-01,b,1\n2024-01-02,b,1\n", "expected a later time", 4),
+        ("d,y\n2024Q1,1\n2024Q1,2\n2024Q2,2\n", "2024Q1 comes after 2024Q1, expected a later time", 3),
+        ("ds,y\n1,1\n2,2\n2,3\n", "2 comes after 2, expected a later time", 4),
     ],
 )
 def test_lines_that_are_apart_or_at_other_times_are_refused(tmp_path, text, match, line):
@@ -405,6 +413,12 @@ def test_a_line_without_a_time_is_refused(tmp_path):
     for cell in ("", "total", "2024-02-30"):
         error = refused(tmp_path / "a.csv", f"d,y\n2024-01-01,1\n{cell},2\n", "expected a time in column \"d\"")
         assert error.field == "line 3"
+    for options in ({}, {"column": "y"}):
+        for text in ("d,y\n,1\n2024-01-02,2\n", "shop,d,y\na,,1\na,2024-01-02,2\na,2024-01-03,3\n"):
+            error = refused(tmp_path / "a.csv", text, 'expected a time in column "d", found ""', **options)
+            assert error.field == "line 2"
+    # Behind numbers it is none of the times of lines.
+    assert wr.open(table(tmp_path / "b.csv", "y,d", [(1, ""), (2, "2024-01-02")]))[0].tolist() == [[1], [2]]
 
 
 @pytest.mark.parametrize(
@@ -424,7 +438,10 @@ def test_frequencies_are_those_of_from_frame(tmp_path, freq):
     with pytest.raises(wr.ConfigError, match="expected") as error:
         wr.open(tmp_path / "gap.csv")
     # Names are a line, and rows count from 0.
-    assert f"row {int(error.value.field.split()[1]) - 2}: " in str(row.value)
+    assert error.value.field == "line 22" and "row 20: " in str(row.value)
+    missing = str(frame["ds"][20])
+    assert f"expected {missing}" in str(error.value)
+    assert missing.removesuffix(" 00:00:00").replace(" ", "T") in str(row.value)
 
 
 def test_features_are_of_the_times_of_a_table(tmp_path):
@@ -436,6 +453,10 @@ def test_features_are_of_the_times_of_a_table(tmp_path):
     with pytest.raises(wr.ConfigError, match="freq=\"h\", found times of the frequency \"D\"") as error:
         ds.windows(8, fields=["time_features"], freq="h")
     assert error.value.record == 0
+    path = table(tmp_path / "c.csv", "date,y", [(f"2024-{month:02}-01", month) for month in range(1, 10)])
+    assert len(wr.open(path).windows(8, fields=["time_features"], freq="M")) == 1
+    with pytest.raises(wr.ConfigError, match="freq=\"ME\", found times of the frequency \"MS\""):
+        wr.open(path).windows(8, fields=["time_features"], freq="ME")
     slashes = table(tmp_path / "b.csv", "date,y", [(f"1990/1/{i + 1} 0:00", i) for i in range(9)])
     assert wr.open(slashes).extras(0) == {"columns": ["y"], "start": "1990-01-01 00:00:00", "freq": "D"}
     assert wr.open(slashes).windows(8, fields=["time_features"])[0]["time_features"].shape == (8, 3)
@@ -448,6 +469,8 @@ def test_texts_that_are_neither_times_nor_ids_are_said(tmp_path, caplog):
         ("d,y\n2024-01-01T00:00Z,1\n2024-01-01T01:00Z,2\n", "times of column \"d\" are not read"),
         ("name,y\nx,1\nz,2\n", "column \"name\" has another text in every line"),
         ("name,y\n" + "".join(f"x{i},{i}\n" for i in range(6000)), "column \"name\" has another text in every line"),
+        ("d,y\nQ1 2024,1\nQ1 2024,2\nQ2 2024,2\n", "times of column \"d\" are not read"),
+        ("d,y\n2024-W01,1\n2024-W01,2\n", "times of column \"d\" are not read"),
     ):
         caplog.clear()
         (tmp_path / "a.csv").write_text(text)
@@ -465,12 +488,143 @@ def test_a_column_that_counts_lines_is_left_out(tmp_path, caplog):
         data.to_csv(tmp_path / f"{name}.csv")
         ds = wr.open(tmp_path / f"{name}.csv")
         assert ds.extras(0)["columns"] == columns and ds[0].shape[1] == 1
-        assert "the first column has no name and counts the lines: it is left out" in caplog.text
+        assert "has no name and holds whole numbers, an index: it is left out" in caplog.text
+
+
+def test_an_index_that_was_sorted_or_filtered_is_left_out(tmp_path, caplog):
+    import pandas as pd
+    frame = pd.DataFrame({"y": np.arange(20.0) ** 2})
+    frame.sample(frac=1, random_state=0).to_csv(tmp_path / "a.csv")
+    frame[frame["y"] % 3 == 1].to_csv(tmp_path / "b.csv")
+    pd.concat([frame, frame]).to_csv(tmp_path / "c.csv")
+    pd.read_csv(tmp_path / "a.csv").to_csv(tmp_path / "d.csv")
+    frame.set_index([frame.index % 4, frame.index]).rename_axis([None, None]).to_csv(tmp_path / "e.csv")
+    for name in "abcde":
+        caplog.clear()
+        assert wr.open(tmp_path / f"{name}.csv").extras(0)["columns"] == ["y"]
+        assert "has no name and holds whole numbers, an index: it is left out" in caplog.text
+        assert wr.open(tmp_path / f"{name}.csv", columns=["", "y"] if name in "abc" else ["y"])[0].shape[1] == 1 + (name in "abc")
+    # Other numbers are a channel, and that is said.
     caplog.clear()
-    assert wr.open(table(tmp_path / "d.csv", ",y", [(1, 2), (5, 3)])).extras(0)["columns"] == ["", "y"]
+    assert wr.open(table(tmp_path / "f.csv", ",y", [(0.5, 2), (1, 3)])).extras(0)["columns"] == ["", "y"]
+    assert "has no name, and is a channel" in caplog.text
 
 
-def test_tsf_has_start_and_frequency(tmp_path):
+@pytest.mark.parametrize(
+    ("head", "rows", "said"),
+    [
+        ("t,y", [(0, 5), (1, 7), (2, 6)], 'column "t" counts by 1'),
+        ("year,y", [(2000, 5), (2010, 7), (2020, 6)], 'column "year" counts by 10'),
+        ("unique_id,t,y", [("a", 0, 5), ("a", 1, 7), ("a", 2, 7), ("b", 0, 6), ("b", 1, 6)], 'column "t" counts by 1'),
+        ("day,y", [(20240130, 5), (20240131, 7), (20240201, 6)], 'column "day" holds dates'),
+    ],
+)
+def test_counted_times_are_said(tmp_path, caplog, head, rows, said):
+    path = table(tmp_path / "a.csv", head, rows)
+    ds = wr.open(path)
+    assert ds.extras(0)["columns"] == head.split(",")[-2:] and f"{said}" in caplog.text
+    caplog.clear()
+    assert wr.open(path, columns=["y"])[0].shape[1] == 1 and not caplog.text
+
+
+def test_numbers_that_do_not_count_are_not_said(tmp_path, caplog):
+    for head, rows in (("a,y", [(1, 1), (1, 2), (1, 3)]), ("a,y", [(1, 1), (2, 2), (4, 3)]), ("date,y", [("2024-01-01", 1), ("2024-01-02", 2), ("2024-01-03", 3)])):
+        wr.open(table(tmp_path / "a.csv", head, rows))
+        assert not caplog.text
+    # `ds` is called so in a table of one series, too.
+    assert wr.open(table(tmp_path / "b.csv", "ds,y", [(4, 1), (5, 3)])).extras(0) == {"columns": ["y"], "start": 4}
+
+
+@pytest.mark.parametrize("n", [20, 3000])
+def test_how_many_lines_a_table_has_does_not_decide_what_it_is(tmp_path, n):
+    single = [(f"s{i}", i) for i in range(n)]
+    ds = wr.open(table(tmp_path / "a.csv", "shop,y", [*single, ("x", 1), ("x", 2)]))
+    assert len(ds) == n + 1 and ds[n].ravel().tolist() == [1, 2] and ds.extras(n)["item_id"] == "x"
+    assert len(wr.open(table(tmp_path / "b.csv", "shop,y", single))) == 1
+    for again, line in ((0, n + 3), (n - 1, n + 3)):
+        path = table(tmp_path / f"c{again}.csv", "shop,y", [*single, ("x", 1), (f"s{again}", 2)])
+        with pytest.raises(wr.ConfigError, match=rf'shop "s{again}" continues after lines of another one.*\(line {again + 2}\)') as error:
+            wr.open(path)
+        assert error.value.field == f"line {line}"
+    path = table(tmp_path / "d.csv", "shop,ds,y", [(f"s{i}", "2024-01-01", i) for i in range(n)] + [("", "2024-01-01", 1)])
+    with pytest.raises(wr.ConfigError, match="the line is of no series"):
+        wr.open(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "V1,V2,V3,V4\nY1,1,2,3\nY2,2,3,\n",
+        "V1,V2,V3\nY1,1,2\n",
+        "id,item_id,d_1,d_2,d_3\na_1,a,1,2,3\nb_1,b,2,3,4\na_2,a,2,2,2\n",
+        "Page,2015-07-01,2015-07-02\nx,1,2\ny,2,3\n",
+        "store,2015-07-01,2015-07-02\n1,1,2\n2,2,3\n",
+        "Country,1960,1961\nA,1,2\nB,2,3\n",
+        "name,x0,x1\n" + "".join(f"s{i},1,2\n" for i in range(3000)),
+    ],
+)
+def test_a_series_in_each_line_is_refused(tmp_path, text):
+    error = refused(tmp_path / "a.csv", text, "a line is a series", wr.ConfigError)
+    assert error.field == "line 2" and "melt" in error.hint
+
+
+def test_numbered_channels_are_channels(tmp_path):
+    for head, rows in (
+        ("date,0,1,2", [("2024-01-01", 1, 2, 3), ("2024-01-02", 1, 2, 3)]),
+        ("shop,x1,x2,x3", [("a", 1, 2, 3), ("a", 1, 2, 3), ("b", 1, 2, 3)]),
+    ):
+        assert wr.open(table(tmp_path / "a.csv", head, rows))[0].shape == (2, 3)
+
+
+def test_quarters_and_months_are_times(tmp_path):
+    for texts, freq in (
+        (("2023Q4", "2024Q1", "2024Q2"), "QS-JAN"),
+        (("2023-Q4", "2024-Q1", "2024-Q2"), "QS-JAN"),
+        (("2023M11", "2023M12", "2024M01"), "MS"),
+        (("2023-11", "2023-12", "2024-01"), "MS"),
+    ):
+        ds = wr.open(table(tmp_path / "a.csv", "period,y", [(text, i) for i, text in enumerate(texts)]))
+        start = "2023-10-01 00:00:00" if "Q" in freq else "2023-11-01 00:00:00"
+        assert ds.extras(0) == {"columns": ["y"], "start": texts[0] if texts[0] == "2023-11" else start, "freq": freq}
+        assert ds.windows(2, fields=["time_features"])[0]["time_features"].shape == (2, 1)
+
+
+def test_a_date_and_an_hour_in_two_columns_are_to_be_one(tmp_path):
+    text = "date,hour,y\n2024-01-01,0,1\n2024-01-01,1,2\n"
+    error = refused(tmp_path / "a.csv", text, "2024-01-01 comes after 2024-01-01", wr.ConfigError)
+    assert "if another column holds the hour, write both into one column" in error.hint
+    error = refused(tmp_path / "b.csv", "ds,y\n20240130,1\n20240131,1\n20240201,2\n", "20240201 comes after 20240131", wr.ConfigError)
+    assert "write dates with hyphens" in error.hint
+
+
+@pytest.mark.parametrize("options", [{}, {"column": "y"}, {"columns": ["y", "z"]}])
+def test_columns_that_are_chosen_change_nothing_of_what_lines_are(tmp_path, options):
+    for text, match in (
+        ("shop,y,z\n,1,1\na,2,2\n", "the line is of no series"),
+        ("shop,y,z\na,1,1\nb,2,2\na,2,2\n", "continues after lines of another one"),
+        ("shop,y,z\n" + "".join(f"s{i % 1500},1,1\n" for i in range(3000)), "continues after lines of another one"),
+    ):
+        refused(tmp_path / "a.csv", text, match, wr.ConfigError, **options)
+
+
+def test_an_id_in_two_files_is_refused(tmp_path):
+    folder = tmp_path / "d"
+    folder.mkdir()
+    rows = [("a", 1), ("a", 2), ("b", 1)]
+    paths = [table(folder / f"{year}.csv", "unique_id,y", rows[i:]) for i, year in enumerate((2023, 2024, 2025))]
+    for opened in (folder, paths, folder / "*.csv", [paths[2], paths[1]]):
+        with pytest.raises(wr.ConfigError, match=r'item_id "[ab]" is in two files: it is also in .*202\d.csv \(byte \d+\)') as error:
+            wr.open(opened)
+        assert "/202" in error.value.path and error.value.byte is not None and "one series" in error.value.hint
+    # Others are each their own, and so is a file without IDs.
+    paths[0].write_text("unique_id,y\nc,1\nd,2\n")
+    assert [wr.open(paths[:2]).extras(i)["item_id"] for i in range(4)] == ["c", "d", "a", "b"]
+    for path in paths:
+        table(path, "ds,y", [("2024-01-01", 1), ("2024-01-02", 2)])
+    assert len(wr.open(folder)) == 3
+
+
+def test_tsf_has_start_and_frequency(tmp_path, caplog):
     path = tmp_path / "a.tsf"
     for said, freq in (("daily", "D"), ("half_hourly", "30min"), ("weekly", "W"), ("10_minutes", "10min"), ("4_seconds", "4s"), ("monthly", "M")):
         path.write_text(f"@attribute series_name string\n@attribute start_timestamp date\n@frequency {said}\n@data\nT1:2024-01-03 00-00-00:" + ",".join(f"{i}.5" for i in range(20)) + "\n")
@@ -479,6 +633,7 @@ def test_tsf_has_start_and_frequency(tmp_path):
         assert len(ds.windows(8, fields=["time_features"])[0]["time_features"]) == 8
     path.write_text("@attribute start_timestamp date\n@frequency odd\n@data\n2024-01-03 00-00-00:1.5,2\n")
     assert "freq" not in wr.open(path).extras(0)
+    assert '"@frequency odd" in line 2 is no frequency of the archive' in caplog.text
 
 
 def test_ids_are_what_is_written(tmp_path):

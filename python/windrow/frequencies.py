@@ -54,10 +54,7 @@ def frequency(
     if said_unit == (1, "B") and is_date and _is_business(times, rows):
         return [said] * len(starts)
     if found is None:
-        kinds, counts = np.unique(steps, return_counts=True)
-        most = kinds[counts.argmax()]
-        row = int(rows[np.flatnonzero(steps != most)[0]])
-        expected = _after(times[row - 1], int(most))
+        row, expected = _gap(times, rows, steps)
         raise failure(
             ConfigError,
             f"row {row}: {column} {times[row]} comes after {times[row - 1]}, expected {expected}, as in most rows",
@@ -84,6 +81,34 @@ def _found(times: npt.NDArray[Any], rows: npt.NDArray[np.intp], steps: npt.NDArr
     return "B" if _is_business(times, rows) else None
 
 
+# The first row that most rows do not say, and the time that they do: days of months and business days are those of a calendar.
+def _gap(times: npt.NDArray[Any], rows: npt.NDArray[np.intp], steps: npt.NDArray[np.uint64]) -> tuple[int, Any]:
+    is_date = times.dtype.kind == "M"
+    side = _side(times, rows) if is_date and int(steps.min()) * dict(_FIXED)[_unit_of(times)] >= 28 * _DAY else None
+    if side is not None:
+        months = times.astype("datetime64[M]")
+        jumps = (months[rows] - months[rows - 1]).astype(np.int64)
+        most = _most(jumps)
+        row = int(rows[np.flatnonzero(jumps != most)[0]])
+        after = months[row - 1] + most
+        return row, after.astype("datetime64[D]") if side == "S" else (after + 1).astype("datetime64[D]") - 1
+    most = _most(steps)
+    is_wrong = steps != most
+    if is_date and _are_business_days(times, rows):
+        days = times.astype("datetime64[D]")
+        is_next = np.busday_count(days[rows - 1], days[rows]) == 1
+        if is_next.sum() > (~is_wrong).sum():
+            row = int(rows[np.flatnonzero(~is_next)[0]])
+            return row, np.busday_offset(days[row - 1], 1)
+    row = int(rows[np.flatnonzero(is_wrong)[0]])
+    return row, _after(times[row - 1], int(most))
+
+
+def _most(steps: npt.NDArray[Any]) -> Any:
+    kinds, counts = np.unique(steps, return_counts=True)
+    return kinds[counts.argmax()]
+
+
 # "s", "ms", "us" or "ns", and "D" in polars.
 def _unit_of(times: Any) -> Any:
     return np.datetime_data(times.dtype)[0]
@@ -99,15 +124,22 @@ def _after(time: Any, step: int) -> Any:
 
 # Months, quarters and years are not of one length.
 def _in_months(times: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> str | None:
-    used = times[np.union1d(rows, rows - 1)]
-    days, months = used.astype("datetime64[D]"), times.astype("datetime64[M]").view(np.int64)
-    steps = months[rows] - months[rows - 1]
-    is_first = bool((days == used.astype("datetime64[M]")).all())
-    is_last = bool(((days + 1) == (used.astype("datetime64[M]") + 1)).all())
-    if steps.min() != steps.max() or not (is_first or is_last) or (days != used).any():
+    months = times.astype("datetime64[M]").view(np.int64)
+    steps, end = months[rows] - months[rows - 1], _side(times, rows)
+    if steps.min() != steps.max() or end is None:
         return None
-    n, end = int(steps[0]), "S" if is_first else "E"
+    n = int(steps[0])
     return f"{_many(n // 12)}Y{end}" if n % 12 == 0 else f"Q{end}" if n == 3 else f"{_many(n)}M{end}"
+
+
+# Whether all times are first days of months, "S", or last days, "E".
+def _side(times: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> str | None:
+    used = times[np.union1d(rows, rows - 1)]
+    days, months = used.astype("datetime64[D]"), used.astype("datetime64[M]")
+    if (days != used).any():
+        return None
+    is_last = bool((days + 1 == (months + 1).astype("datetime64[D]")).all())
+    return "S" if (days == months).all() else "E" if is_last else None
 
 
 # The frequency of each series by its first time.
@@ -125,9 +157,13 @@ def _anchored(found: str, firsts: npt.NDArray[Any]) -> list[str]:
 
 def _is_business(times: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> bool:
     days = times.astype("datetime64[D]")
-    used = np.union1d(rows, rows - 1)
-    is_whole = (days[used] == times[used]).all() and np.is_busday(days[used]).all()
-    return bool(is_whole and (np.busday_count(days[rows - 1], days[rows]) == 1).all())
+    return _are_business_days(times, rows) and bool((np.busday_count(days[rows - 1], days[rows]) == 1).all())
+
+
+def _are_business_days(times: npt.NDArray[Any], rows: npt.NDArray[np.intp]) -> bool:
+    used = times[np.union1d(rows, rows - 1)]
+    days = used.astype("datetime64[D]")
+    return bool((days == used).all() and np.is_busday(days).all())
 
 
 def _many(n: int) -> str:

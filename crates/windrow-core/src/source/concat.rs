@@ -1,5 +1,6 @@
 //! Several sources as one: their records in order, found by a binary search.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
@@ -32,7 +33,7 @@ impl Concat {
     /// Joins the parts; `format` is the name of the layout that they make together.
     ///
     /// # Errors
-    /// `Config` when there is none; `Mismatch` naming two parts that cannot be joined; `Corrupt` when they hold more
+    /// `Config` when there is none, and for metadata that two parts share though no records of one do; `Mismatch` naming two parts that cannot be joined; `Corrupt` when they hold more
     /// records than 64 bits can count.
     pub fn new(format: &'static str, parts: Vec<SharedSource>) -> Result<Concat> {
         let joined = filled(&parts);
@@ -41,6 +42,7 @@ impl Concat {
         for part in &joined[1..] {
             join(&mut schema, first.as_ref(), part.as_ref())?;
         }
+        refuse_shared(&joined)?;
         let mut first_records = vec![0u64];
         let mut count = 0u64;
         for part in &parts {
@@ -109,6 +111,7 @@ fn join(schema: &mut Schema, first: &dyn Source, part: &dyn Source) -> Result<()
     if schema.beside != other.beside {
         schema.beside = None;
     }
+    schema.unique = schema.unique.or(other.unique);
     if schema.kind == Kind::Numbers && schema.element != other.element {
         schema.element = Element::little(DType::F32);
     }
@@ -117,6 +120,42 @@ fn join(schema: &mut Schema, first: &dyn Source, part: &dyn Source) -> Result<()
         _ => None,
     };
     Ok(())
+}
+
+// What no two records of a part share is not shared by those of two parts.
+fn refuse_shared(parts: &[&SharedSource]) -> Result<()> {
+    let mut seen: HashMap<String, (usize, u64)> = HashMap::new();
+    for (number, part) in parts.iter().enumerate() {
+        let Some(name) = part.schema().unique.filter(|_| parts.len() > 1) else { continue };
+        let names = [name.to_string()];
+        for record in 0..part.len() {
+            let Some(found) = part.beside(record, &names)?.remove(name) else { continue };
+            let shown = found.shown().to_string();
+            match seen.get(&shown) {
+                Some((before, first)) if *before != number => {
+                    let (here, there) =
+                        (place_of(part.as_ref(), record)?, place_of(parts[*before].as_ref(), *first)?);
+                    return Err(Error::config(format!(
+                        "{name} {shown} is in two files: it is also in {} (byte {})",
+                        there.file, there.start
+                    ))
+                    .at(here.file)
+                    .byte(here.start)
+                    .hint("put the lines of a series into one file, in order; without the column of IDs each file is one series"));
+                }
+                _ => {
+                    seen.insert(shown, (number, record));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn place_of(part: &dyn Source, record: u64) -> Result<Location> {
+    let located = part.locate(Span { record, start: 0, len: 0 })?;
+    let first = || Location { file: first_file(part), start: 0, size: 0 };
+    Ok(located.into_iter().next().unwrap_or_else(first))
 }
 
 // Tracks, and the columns that they are made of.

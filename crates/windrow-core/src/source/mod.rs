@@ -88,6 +88,9 @@ pub struct Schema {
     /// The names of what is beside the numbers of each record, where all records have the same; `None` where each may have
     /// its own.
     pub beside: Option<Vec<String>>,
+    /// What is beside the numbers of a record under this name, where it has one, is beside no other record: files that share one are not
+    /// joined.
+    pub unique: Option<&'static str>,
 }
 
 /// A named column of rows.
@@ -135,6 +138,7 @@ impl Schema {
             vocab_size: None,
             columns: Vec::new(),
             beside: Some(Vec::new()),
+            unique: None,
         }
     }
 

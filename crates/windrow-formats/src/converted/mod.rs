@@ -33,7 +33,7 @@ pub(super) use self::shapes::{Reading, Shapes};
 pub(super) use self::writer::{Ended, Writer};
 
 /// Part of the cache file's name: another number, and everything is converted anew.
-const VERSION: &str = "series 5";
+const VERSION: &str = "series 6";
 const MAGIC: [u8; 8] = *b"wrseries";
 const HEADER: usize = 80;
 const ROW: u64 = 40;
@@ -74,7 +74,7 @@ pub(super) fn open_reading(
     parse: Parse,
 ) -> Result<SharedSource> {
     let how = reading.to_string();
-    open_by(format, probe, options, &how, |object, draft, limit| {
+    open_by(format, None, probe, options, &how, |object, draft, limit| {
         loop {
             let writer = Writer::new(draft, object.name(), limit)?;
             let mut shapes = Shapes::new(writer, object.size(), &reading);
@@ -127,13 +127,14 @@ fn told(object: &dyn Object, parse: Parse, shapes: &mut Shapes<'_>) -> Result<u6
 }
 
 /// Opens what `convert` makes once, within a number of bytes, of the file that `probe` sees; `how` says what else than the
-/// file decides what it makes.
+/// file decides what it makes, `unique` which metadata no two records share.
 ///
 /// # Errors
 /// What `convert` says; `Config` when the cache would grow beyond `cache_limit`, or for options that speak of tokens: of dtypes there is
 /// float64 alone.
 pub(super) fn open_by(
     format: &'static str,
+    unique: Option<&'static str>,
     probe: &Probe,
     options: &Options,
     how: &str,
@@ -156,7 +157,9 @@ pub(super) fn open_by(
         log::info!("converting {} once, into {}", object.name(), cache_folder()?.display());
         convert(object.as_ref(), draft, limit)
     })?;
-    Ok(Arc::new(Converted::new(format, object, made, is_wide)?))
+    let mut converted = Converted::new(format, object, made, is_wide)?;
+    converted.schema.unique = unique;
+    Ok(Arc::new(converted))
 }
 
 /// A number written with one digit and a comma becomes 8 bytes, an empty list a row: 14 times the file at most. What

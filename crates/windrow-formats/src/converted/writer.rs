@@ -75,6 +75,11 @@ impl<'d> Writer<'d> {
         })
     }
 
+    /// An empty file beside this one, for what is needed while it is written.
+    pub(crate) fn spill(&self) -> Result<Draft> {
+        self.values.spill()
+    }
+
     /// All records are read as float32, whatever their numbers.
     pub(super) fn all_are_floats(&mut self) {
         self.is_whole = false;

@@ -2,7 +2,10 @@
 //! place.
 
 mod cells;
+mod counter;
+mod distinct;
 mod long;
+mod names;
 mod table;
 mod times;
 
@@ -55,7 +58,7 @@ impl Format for Csv {
             (None, None) => Asked::Numbers,
         };
         let how = format!(" {:?} {asked:?}", char::from(delimiter));
-        converted::open_by(self.name(), probe, options, &how, |object, draft, limit| {
+        converted::open_by(self.name(), Some("item_id"), probe, options, &how, |object, draft, limit| {
             table::convert(object, draft, limit, delimiter, &asked)
         })
     }

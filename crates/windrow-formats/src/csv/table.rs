@@ -6,7 +6,9 @@ use windrow_core::{Error, Result};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cells::{Cells, NOT_UTF8};
+use super::counter::Counter;
 use super::long::Long;
+use super::names::is_unnamed;
 use crate::converted::{Ended, Literal, Parts, Writer};
 
 /// Columns of a table; their names are held.
@@ -40,10 +42,27 @@ pub(super) fn convert(
     delimiter: u8,
     asked: &Asked,
 ) -> Result<()> {
+    let is_done = pass(object, draft, limit, delimiter, asked, false)?;
+    if !is_done {
+        draft.cut(0)?;
+        pass(object, draft, limit, delimiter, asked, true)?;
+    }
+    Ok(())
+}
+
+// Reads the table once; `false` where that is in vain: a text comes again after more lines than are held, and is an ID.
+fn pass(
+    object: &dyn Object,
+    draft: &mut Draft,
+    limit: u64,
+    delimiter: u8,
+    asked: &Asked,
+    are_held: bool,
+) -> Result<bool> {
     let mut writer = Writer::new(draft, object.name(), limit)?;
     let mut cells = Cells::new(Parts::new(object), delimiter);
     let names = head(&mut cells)?;
-    let mut columns = Columns::of(&cells, names, asked)?;
+    let mut columns = Columns::of(&cells, names, asked, are_held)?;
     let mut rows = 0;
     let mut long = None;
     while read_row(&mut cells, &mut columns, &mut long)? {
@@ -51,13 +70,21 @@ pub(super) fn convert(
             writer.put_text(columns.row[*column])?;
         }
         rows += 1;
+        if let Some(long) = &mut long
+            && long.comes_again(|| writer.spill())?
+        {
+            return Ok(false);
+        }
     }
     let at = |error: Error| error.at(object.name());
     if rows == 0 {
         return Err(at(Error::corrupt("expected lines of numbers below the names, found none"))
             .hint("the copy looks unfinished"));
     }
-    let Some(mut long) = long else { return Ok(()) };
+    let Some(mut long) = long else { return Ok(true) };
+    if long.came_again()? {
+        return Ok(false);
+    }
     long.ended(&columns.names).map_err(|wrong| cells.wrong_line(wrong))?;
     let kept = columns.kept();
     if kept.is_empty() {
@@ -77,7 +104,7 @@ pub(super) fn convert(
         let found = String::from_utf8_lossy(columns.start().unwrap_or_default());
         at(Error::corrupt(format!("expected UTF-8, found {:?}", shown(&found))).hint(NOT_UTF8))
     })?;
-    columns.say(&cells, &long);
+    columns.say(&cells, &long, &kept);
     let names = columns.kept_names(&kept);
     let series = long.series();
     let ends = series.iter().skip(1).map(|next| next.place).chain([object.size()]);
@@ -105,7 +132,8 @@ pub(super) fn convert(
             hash.digest()
         }
     };
-    writer.finish(channels, content)
+    writer.finish(channels, content)?;
+    Ok(true)
 }
 
 // The names of the columns.
@@ -158,13 +186,12 @@ fn read_row(cells: &mut Cells<'_>, columns: &mut Columns, long: &mut Option<Long
                 ));
             }
             Taken::LeftOut if !columns.is_first_row => {
-                let (line, found) = (cells.line(), String::from_utf8_lossy(cells.cell()));
-                let name = &columns.names[column];
-                log::warn!(
-                    "{}: column {name:?} is left out: {:?} in line {line}",
-                    cells.file(),
-                    shown(&found)
-                );
+                let is_blank = columns.is_blank[column];
+                let lacks = long.as_ref().filter(|_| is_blank);
+                if let Some(wrong) = lacks.and_then(|long| long.lacks(column, cells.cell(), &columns.names)) {
+                    return Err(cells.wrong_line(wrong));
+                }
+                columns.say_left_out(column, cells);
             }
             Taken::LeftOut | Taken::Fits => {}
         }
@@ -213,15 +240,20 @@ struct Columns {
     /// Cells of the first line.
     firsts: Vec<Vec<u8>>,
     is_first_row: bool,
-    /// The number in the first column, where that has no name and has counted lines so far.
-    counted: Option<f64>,
-    first_count: f64,
+    /// Those before the numbers that have no cell so far.
+    is_blank: Vec<bool>,
+    /// Of the first columns without a name, whether all cells so far are whole numbers: an index.
+    is_index: Vec<bool>,
+    counter: Counter,
+    /// What users are told in the end.
+    warnings: Vec<String>,
+    are_held: bool,
     /// Numbers of the line that is read.
     row: Vec<Literal>,
 }
 
 impl Columns {
-    fn of(cells: &Cells<'_>, names: Vec<String>, asked: &Asked) -> Result<Columns> {
+    fn of(cells: &Cells<'_>, names: Vec<String>, asked: &Asked, are_held: bool) -> Result<Columns> {
         let places = |wanted: &[String], option: &'static str| {
             let found = wanted.iter().map(|name| place(&names, name, option)).collect::<Result<Vec<_>>>();
             found.map_err(|error| error.at(cells.file()))
@@ -231,12 +263,12 @@ impl Columns {
             Asked::Several(wanted) => Some(places(wanted, "columns")?),
             Asked::Numbers => None,
         };
+        let mut warnings = Vec::new();
         if names.iter().all(|name| Literal::of(name.as_bytes()).is_some()) {
-            log::warn!(
-                "{}: the first line holds numbers, and is read as the names of the columns",
-                cells.file()
-            );
+            let warning = "the first line holds numbers, and is read as the names of the columns";
+            warnings.push(warning.to_string());
         }
+        let n_unnamed = names.iter().take_while(|name| is_unnamed(name)).count();
         let count = names.len();
         let mut is_asked = vec![false; count];
         asked.iter().flatten().for_each(|column| is_asked[*column] = true);
@@ -249,8 +281,11 @@ impl Columns {
             first_text: count,
             firsts: Vec::new(),
             is_first_row: true,
-            counted: None,
-            first_count: 0.0,
+            is_blank: vec![false; count],
+            is_index: vec![true; n_unnamed],
+            counter: Counter::none(),
+            warnings,
+            are_held,
             row: vec![Literal::GAP; count],
         })
     }
@@ -263,13 +298,13 @@ impl Columns {
     /// Places among the written columns of those that hold only numbers.
     fn kept(&self) -> Vec<usize> {
         let written = self.written().iter().enumerate();
-        let kept = written.filter(|(_, column)| !self.is_text[**column] && !self.is_count(**column));
+        let kept = written.filter(|(_, column)| !self.is_text[**column] && !self.is_index(**column));
         kept.map(|(place, _)| place).collect()
     }
 
-    // A column without a name at the front that counts the lines.
-    fn is_count(&self, column: usize) -> bool {
-        column == 0 && self.asked.is_none() && self.counted.is_some()
+    // A column without a name at the front that holds whole numbers.
+    fn is_index(&self, column: usize) -> bool {
+        self.asked.is_none() && self.is_index.get(column) == Some(&true)
     }
 
     fn kept_names(&self, kept: &[usize]) -> Vec<&str> {
@@ -278,27 +313,49 @@ impl Columns {
 
     // What of the first line tells of the others.
     fn told(&mut self) -> Long {
-        let mut long = Long::of(&self.names, &self.firsts, &self.is_asked);
+        let mut long = Long::of(&self.names, &self.firsts, &self.is_asked, self.are_held);
         for (column, cell) in self.firsts.iter().enumerate() {
             long.take(column, cell);
             self.is_text[column] |= long.tells(column);
         }
+        long.blank().iter().for_each(|column| self.is_blank[*column] = true);
+        self.counter.column = (self.is_index.len()..self.names.len()).find(|column| !self.is_text[*column]);
         long
     }
 
+    fn say_left_out(&mut self, column: usize, cells: &Cells<'_>) {
+        if self.asked.is_none() {
+            let (line, found) = (cells.line(), String::from_utf8_lossy(cells.cell()));
+            let name = &self.names[column];
+            self.warnings.push(format!("column {name:?} is left out: {:?} in line {line}", shown(&found)));
+        }
+    }
+
     /// Says what is not as it may be meant.
-    fn say(&self, cells: &Cells<'_>, long: &Long) {
-        if let Some(warning) = &long.warning {
-            log::warn!("{}: {warning}", cells.file());
-        }
-        if self.is_count(0) {
-            log::warn!("{}: the first column has no name and counts the lines: it is left out", cells.file());
-        }
+    fn say(&self, cells: &Cells<'_>, long: &Long, kept: &[usize]) {
+        let is_kept = |column: usize| kept.iter().any(|place| self.written()[*place] == column);
+        let of_unnamed =
+            (0..self.is_index.len()).filter(|column| self.asked.is_none() && !self.is_text[*column]);
+        let said = of_unnamed.map(|column| match (&self.names[column], is_kept(column)) {
+            (name, true) => format!("column {name:?} at the front has no name, and is a channel; columns= chooses others"),
+            (name, false) => {
+                format!("column {name:?} at the front has no name and holds whole numbers, an index: it is left out")
+            }
+        });
+        let counter =
+            self.counter.column.filter(|column| self.asked.is_none() && kept.len() > 1 && is_kept(*column));
+        let counts = counter.and_then(|column| {
+            let (name, what) = (&self.names[column], self.counter.said()?);
+            Some(format!("column {name:?} {what}, and is a channel: columns= leaves it out"))
+        });
+        let known = self.warnings.iter().chain(&long.warning).cloned();
+        known.chain(said).chain(counts).for_each(|warning| log::warn!("{}: {warning}", cells.file()));
     }
 
     // Whether a cell of this column has a say.
     fn matters(&self, column: usize) -> bool {
-        !self.is_text[column] && (self.asked.is_none() || column < self.first_text || self.is_asked[column])
+        let is_awaited = column < self.first_text || self.is_asked[column] || self.is_blank[column];
+        !self.is_text[column] && (self.asked.is_none() || is_awaited)
     }
 
     fn take(&mut self, column: usize, cell: &[u8]) -> Taken {
@@ -313,6 +370,7 @@ impl Columns {
         match Literal::of(cell).or(is_empty.then_some(Literal::GAP)) {
             Some(number) => {
                 self.row[column] = number;
+                self.is_blank[column] &= number.value.is_nan();
                 Taken::Fits
             }
             None if self.is_asked[column] => Taken::Wrong,
@@ -322,22 +380,19 @@ impl Columns {
                 if is_candidate {
                     self.first_text = column;
                 }
-                if self.asked.is_none() { Taken::LeftOut } else { Taken::Fits }
+                Taken::LeftOut
             }
         }
     }
 
     // `begins`: with the line another series begins, which may be counted anew.
     fn end_row(&mut self, begins: bool) {
-        let number = self.row.first().map_or(f64::NAN, |first| first.value);
-        let is_next = match self.counted {
-            None => self.is_first_row && self.names.first().is_some_and(String::is_empty),
-            Some(before) => number == before + 1.0 || begins && number == self.first_count,
-        };
-        if self.is_first_row {
-            self.first_count = number;
+        for (is_index, number) in self.is_index.iter_mut().zip(&self.row) {
+            *is_index &= number.value.fract() == 0.0;
         }
-        self.counted = (is_next && number.fract() == 0.0).then_some(number);
+        if let Some(column) = self.counter.column {
+            self.counter.add(self.row[column].value, begins);
+        }
         if self.is_first_row {
             self.found = (0..self.names.len()).filter(|column| !self.is_text[*column]).collect();
             self.is_first_row = false;

@@ -1,6 +1,7 @@
 //! Times of a table: read from text, and the step by which they go on, found and checked as `wr.from_frame` does it.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 const SECOND: i128 = 1_000_000_000;
 const DAY: i128 = 86_400 * SECOND;
@@ -21,6 +22,16 @@ const MONTHS: [&str; 12] =
 /// Steps of different lengths that are counted: more are no frequency.
 const MOST_STEPS: usize = 64;
 
+/// What mends times that are not in order.
+const SORT: &str = "sort the lines by time, those of several series by their ID first (a column unique_id); of lines with the same time \
+                    keep one";
+/// What mends a date that comes twice.
+const JOIN: &str = "if another column holds the hour, write both into one column, as 2021-03-05 13:00:00; lines of several series are \
+                    sorted by an ID (a column unique_id) first; of lines with the same time keep one";
+
+/// What mends dates that are read as whole numbers.
+const DATES: &str = "write dates with hyphens, as 2024-01-31: without them they are whole numbers that count";
+
 /// A date or a time of the clock without a zone, or a whole number that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Time {
@@ -30,10 +41,13 @@ pub(super) enum Time {
 }
 
 impl Time {
-    /// A date as `2021-03-05` or `2021/3/5`, alone or with a time of the clock as `13:45`, `13:45:30` or `13:45:30.5`; `2021-03` is its
-    /// first day.
+    /// A date as `2021-03-05` or `2021/3/5`, alone or with a time of the clock as `13:45`, `13:45:30` or `13:45:30.5`; `2021-03`,
+    /// `2021M03` and `2021Q1` are their first days.
     pub(super) fn of(text: &str) -> Option<Time> {
         let text = text.trim();
+        if let Some((year, month)) = month_of_text(text) {
+            return Some(Time::Date(i128::from(days_to(year, month, 1)) * DAY));
+        }
         let (date, clock) = text.split_once([' ', 'T']).unwrap_or((text, ""));
         let mark = if date.contains('/') { '/' } else { '-' };
         let mut parts = date.split(mark);
@@ -71,8 +85,30 @@ impl Time {
     }
 }
 
-/// Whether a text looks like a time that is written in another way: `1/2/2024`, `13:45`, `1-Jan-2020`, `2024-01-01T00:00Z`.
+/// Whether a time has no time of the clock in it.
+pub(super) fn is_date_alone(text: &str) -> bool {
+    !text.contains(':')
+}
+
+// Year and month of `2021M03` and `2021Q1`, also with a `-` or a space between.
+fn month_of_text(text: &str) -> Option<(i64, i64)> {
+    let (year, part) = (text.get(..4)?, text.get(4..)?);
+    let part = part.strip_prefix(['-', ' ']).unwrap_or(part);
+    let year = digits(year).filter(|year| *year > 0)?;
+    let number = digits(part.get(1..)?).filter(|_| part.len() <= 3)?;
+    match part.as_bytes().first()?.to_ascii_uppercase() {
+        b'Q' if (1..=4).contains(&number) => Some((year, number * 3 - 2)),
+        b'M' if (1..=12).contains(&number) => Some((year, number)),
+        _ => None,
+    }
+}
+
+/// Whether a text looks like a time that is written in another way: `1/2/2024`, `13:45`, `1-Jan-2020`, `2024-01-01T00:00Z`, `Q1 2024`,
+/// `2024-W05`.
 pub(super) fn looks_like_time(text: &str) -> bool {
+    if is_quarter_or_week(text.trim()) {
+        return true;
+    }
     let mut parts = text.trim().split(['/', '-', '.', ':', ' ', 'T']);
     let is_number = |part: &str| part.len() <= 4 && digits(part).is_some();
     let is_month = |part: &str| {
@@ -82,6 +118,19 @@ pub(super) fn looks_like_time(text: &str) -> bool {
     let is_clock = text.contains(':') && is_number(second);
     is_number(first) && (is_clock || is_month(second) || is_number(second) && third.is_some_and(is_number))
         || is_month(first) && is_number(second)
+}
+
+// `Q1 2024`, `1Q2024`, `2024-W05`.
+fn is_quarter_or_week(text: &str) -> bool {
+    let plain: String = text.chars().filter(|c| !matches!(c, ' ' | '-' | '/')).collect();
+    let is_year = |text: Option<&str>| text.is_some_and(|text| text.len() == 4 && digits(text).is_some());
+    let is_of = |part: Option<&str>| {
+        let part = part.unwrap_or_default();
+        part.len() == 2 && part.contains(['Q', 'q']) && part.contains(['1', '2', '3', '4'])
+    };
+    let week = plain.get(4..).and_then(|part| part.strip_prefix(['W', 'w']));
+    let is_week = week.is_some_and(|week| (1..=2).contains(&week.len()) && digits(week).is_some());
+    is_year(plain.get(2..)) && is_of(plain.get(..2)) || is_year(plain.get(..4)) && is_week
 }
 
 fn digits(text: &str) -> Option<i64> {
@@ -177,11 +226,13 @@ pub(super) struct Steps {
     before: Option<(Time, String)>,
     /// How many steps are so long, and the first of them.
     found: HashMap<i128, Step>,
-    /// Months from one time to the next, where all are as many.
-    months: Option<i64>,
-    are_months: bool,
+    /// The same in months, as long as all times are first days of months, or all last days.
+    months: HashMap<i64, Step>,
     are_first_days: bool,
     are_last_days: bool,
+    /// How many steps are from a business day to the next, and the first other one, as long as all times are business days.
+    business: u64,
+    other: Option<Step>,
     are_business_days: bool,
 }
 
@@ -197,10 +248,11 @@ impl Steps {
         Steps {
             before: None,
             found: HashMap::new(),
-            months: None,
-            are_months: true,
+            months: HashMap::new(),
             are_first_days: true,
             are_last_days: true,
+            business: 0,
+            other: None,
             are_business_days: true,
         }
     }
@@ -218,39 +270,40 @@ impl Steps {
         if let Some((before, written)) = self.before.take() {
             if time <= before {
                 let what = format!("{text} comes after {written}, expected a later time");
-                let hint = "sort the lines by time, those of several series by their ID first (a column unique_id); of lines with the \
-                            same time keep one";
+                let hint = if time == before && is_date_alone(text) { JOIN } else { SORT };
                 return Err(Wrong::new(what, place, hint));
             }
-            self.step(before, time);
-            let length = time.number() - before.number();
-            if let Some(step) = self.found.get_mut(&length) {
-                step.count += 1;
-            } else if self.found.len() < MOST_STEPS {
-                let (time, before) = (text.to_string(), (before, written));
-                self.found.insert(length, Step { count: 1, place, time, before });
+            let step = || Step { count: 1, place, time: text.to_string(), before: (before, written.clone()) };
+            count(&mut self.found, time.number() - before.number(), step);
+            if let (Time::Date(before), Time::Date(time)) = (before, time) {
+                self.add_days(before, time, step);
             }
         }
         self.before = Some((time, text.to_string()));
         Ok(())
     }
 
-    // What it says of months and business days.
-    fn step(&mut self, before: Time, time: Time) {
-        let (Time::Date(before), Time::Date(time)) = (before, time) else { return };
-        let is_day = |time: i128| time.rem_euclid(DAY) == 0;
+    // What the step says of months and business days.
+    fn add_days(&mut self, before: i128, time: i128, step: impl Fn() -> Step) {
         let days = [before, time].map(day_of);
-        let are_days = is_day(before) && is_day(time);
-        if self.are_months {
-            let months = month_of(days[1]) - month_of(days[0]);
-            self.are_months = are_days && *self.months.get_or_insert(months) == months;
-            self.are_first_days &= days.iter().all(|day| date_of(*day).2 == 1);
-            self.are_last_days &= days.iter().all(|day| date_of(day + 1).2 == 1);
+        let are_days = [before, time].iter().all(|time| time.rem_euclid(DAY) == 0);
+        if self.are_in_months() {
+            let is_long = are_days && days[1] - days[0] >= 28;
+            self.are_first_days &= is_long && days.iter().all(|day| date_of(*day).2 == 1);
+            self.are_last_days &= is_long && days.iter().all(|day| date_of(day + 1).2 == 1);
+            count(&mut self.months, month_of(days[1]) - month_of(days[0]), &step);
         }
         let weekdays = days.map(weekday_of);
-        let to_next = if weekdays[0] == 4 { 3 } else { 1 };
-        self.are_business_days &=
-            are_days && weekdays.iter().all(|day| *day < 5) && days[1] - days[0] == to_next;
+        self.are_business_days &= are_days && weekdays.iter().all(|day| *day < 5);
+        match next_business_day(days[0]) == days[1] {
+            true => self.business += 1,
+            false if self.other.is_none() => self.other = Some(step()),
+            false => {}
+        }
+    }
+
+    fn are_in_months(&self) -> bool {
+        self.are_first_days || self.are_last_days
     }
 
     /// By what all times go on; `None` where no series has two, and where they are numbers.
@@ -260,36 +313,85 @@ impl Steps {
     pub(super) fn frequency(&self) -> Result<Option<Every>, Wrong> {
         let Some(shortest) = self.found.keys().min() else { return Ok(None) };
         let is_date = self.found.values().all(|step| matches!(step.before.0, Time::Date(_)));
-        if let (true, true, Some(months)) = (is_date && *shortest >= 28 * DAY, self.are_months, self.months)
-            && (self.are_first_days || self.are_last_days)
+        if let (true, Some(months), 1) = (self.are_in_months(), self.months.keys().next(), self.months.len())
         {
-            return Ok(Some(Every::Months(months, if self.are_first_days { 'S' } else { 'E' })));
+            return Ok(Some(Every::Months(*months, if self.are_first_days { 'S' } else { 'E' })));
         }
         match (self.found.len(), is_date) {
             (1, true) => Ok(Some(Every::Step(*shortest))),
             (1, false) => Ok(None),
-            (_, true) if self.are_business_days => Ok(Some(Every::BusinessDay)),
+            (_, true) if self.are_business_days && self.other.is_none() => Ok(Some(Every::BusinessDay)),
             _ => Err(self.irregular()),
         }
     }
 
+    // Of the steps that most lines have, days of months and business days are those of a calendar.
     fn irregular(&self) -> Wrong {
-        let most = self.found.iter().max_by_key(|(_, step)| (step.count, u64::MAX - step.place));
-        let most = most.map_or(0, |(length, _)| *length);
-        let others = self.found.iter().filter(|(length, _)| **length != most);
-        let Some((_, first)) = others.min_by_key(|(_, step)| step.place) else {
+        let (most, count, first) = most_of(&self.found);
+        let is_business = self.are_business_days && self.business > count;
+        let (first, expected) = match (&self.other, self.months.is_empty() || !self.are_in_months()) {
+            (_, false) => {
+                let (months, _, first) = most_of(&self.months);
+                (first, first.and_then(|step| self.after_months(step, months)))
+            }
+            (Some(other), true) if is_business => (Some(other), other.next_business_day()),
+            _ => (first, first.map(|step| step.before.0.after(most))),
+        };
+        let Some((first, expected)) = first.zip(expected) else {
             return Wrong::new("times of no frequency".to_string(), 0, "");
         };
-        let (before, written) = &first.before;
-        let what = format!(
-            "{} comes after {written}, expected {}, as in most lines",
-            first.time,
-            before.after(most)
-        );
+        let what =
+            format!("{} comes after {}, expected {expected}, as in most lines", first.time, first.before.1);
+        let is_written_plainly =
+            matches!(first.before.0, Time::Number(number) if is_plain_date(number as f64));
         let hint = "fill the gaps with lines of empty cells: asfreq() in pandas, upsample() in polars, fill_gaps() in utilsforecast; a file \
                     without the column of times is read line by line as it is";
-        Wrong::new(what, first.place, hint)
+        Wrong::new(what, first.place, if is_written_plainly { DATES } else { hint })
     }
+
+    fn after_months(&self, step: &Step, months: i64) -> Option<String> {
+        let Time::Date(before) = step.before.0 else { return None };
+        let month = month_of(day_of(before)) + months + i64::from(!self.are_first_days);
+        let day =
+            days_to(month.div_euclid(12), month.rem_euclid(12) + 1, 1) - i64::from(!self.are_first_days);
+        Some(shown(i128::from(day) * DAY))
+    }
+}
+
+impl Step {
+    fn next_business_day(&self) -> Option<String> {
+        let Time::Date(before) = self.before.0 else { return None };
+        Some(shown(i128::from(next_business_day(day_of(before))) * DAY))
+    }
+}
+
+/// Whether a whole number may be a date: `20240131`, of some year that data is from.
+pub(super) fn is_plain_date(number: f64) -> bool {
+    let (year, month, day) = (number / 10_000.0, number / 100.0 % 100.0, number % 100.0);
+    number.fract() == 0.0
+        && (1700.0..2300.0).contains(&year)
+        && (1.0..13.0).contains(&month)
+        && (1.0..32.0).contains(&day)
+}
+
+fn next_business_day(day: i64) -> i64 {
+    day + if weekday_of(day) == 4 { 3 } else { 1 }
+}
+
+fn count<K: Hash + Eq>(found: &mut HashMap<K, Step>, key: K, step: impl FnOnce() -> Step) {
+    if let Some(known) = found.get_mut(&key) {
+        known.count += 1;
+    } else if found.len() < MOST_STEPS {
+        found.insert(key, step());
+    }
+}
+
+// The step that most lines have, how many these are, and the first line of another one.
+fn most_of<K: Copy + Default + PartialEq>(found: &HashMap<K, Step>) -> (K, u64, Option<&Step>) {
+    let most = found.iter().max_by_key(|(_, step)| (step.count, u64::MAX - step.place));
+    let (most, count) = most.map_or((K::default(), 0), |(key, step)| (*key, step.count));
+    let others = found.iter().filter(|(key, _)| **key != most);
+    (most, count, others.map(|(_, step)| step).min_by_key(|step| step.place))
 }
 
 /// How far times are from each other.
@@ -343,6 +445,11 @@ mod tests {
             ("2024-02-29T13:45:30.5", "2024-02-29 13:45:30.5"),
             (" 1899-12-31 23:59:59.000000001 ", "1899-12-31 23:59:59.000000001"),
             ("2024-03", "2024-03-01 00:00:00"),
+            ("2024M03", "2024-03-01 00:00:00"),
+            ("2024-m3", "2024-03-01 00:00:00"),
+            ("2024Q1", "2024-01-01 00:00:00"),
+            ("2024-Q4", "2024-10-01 00:00:00"),
+            ("2024 q2", "2024-04-01 00:00:00"),
             ("0001-01-01", "0001-01-01 00:00:00"),
         ] {
             assert_eq!(Time::of(text).unwrap().iso(), iso, "{text}");
@@ -363,11 +470,22 @@ mod tests {
             "2024-1-001",
             "2024-01-01 00:00:00.0000000001",
             "+2024-01-01",
+            "2024Q5",
+            "2024M13",
+            "2024Q",
+            "0000Q1",
+            "2024é1",
         ] {
             assert_eq!(Time::of(text), None, "{text}");
         }
         for text in ["1/2/2024", "01.02.2024", "13:45", "1-Jan-2020", "Jan 2020", "2024-01-01T00:00:00Z"] {
             assert!(looks_like_time(text), "{text}");
+        }
+        for text in ["Q1 2024", "Q1-2024", "1Q2024", "2024-W05", "2024W5"] {
+            assert!(looks_like_time(text), "{text}");
+        }
+        for text in ["Q1", "Q5 2024", "Y1", "Q12024x", "QQ 2024", "2024-X05", "é 2024"] {
+            assert!(!looks_like_time(text), "{text}");
         }
         for text in ["a", "shop 1", "FOODS_1_001", "2330.TW", "1-2", "H1", "", "S-1", "Mayor 5th"] {
             assert!(!looks_like_time(text), "{text}");

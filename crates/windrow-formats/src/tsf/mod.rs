@@ -39,6 +39,6 @@ impl Format for Tsf {
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         foreign::refuse_as_text(probe.store.open(&probe.key)?.as_ref())?;
-        converted::open_by(self.name(), probe, options, "", lines::convert)
+        converted::open_by(self.name(), None, probe, options, "", lines::convert)
     }
 }
