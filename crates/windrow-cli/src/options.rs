@@ -48,7 +48,7 @@ pub(crate) fn arg(name: &'static str, takes: Takes) -> Arg {
         Takes::Text(value) => arg.long(long).value_name(value),
         Takes::Words(words) => {
             let words = PossibleValuesParser::new(words).map(|word| word.to_lowercase());
-            arg.long(long).ignore_case(true).value_parser(words)
+            arg.long(long).value_name(name.to_uppercase()).ignore_case(true).value_parser(words)
         }
         Takes::WordsOr(words, value) => {
             arg.long(long).value_name(value).value_parser(move |text: &str| word_or(text, words, value))

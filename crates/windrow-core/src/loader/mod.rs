@@ -133,6 +133,8 @@ pub struct Loader {
     pid: u32,
     workspace: Workspace,
     stats: Stats,
+    // The last batch was an error: iterating ends there.
+    has_failed: bool,
 }
 
 impl Loader {
@@ -167,6 +169,7 @@ impl Loader {
             pid: std::process::id(),
             workspace: Workspace::default(),
             stats: Stats::default(),
+            has_failed: false,
             plan,
         })
     }
@@ -242,6 +245,7 @@ impl Loader {
         self.steps.check(self.plan.sampler(), cursor)?;
         self.stop();
         self.cursor = cursor;
+        self.has_failed = false;
         Ok(())
     }
 
@@ -316,6 +320,7 @@ impl Loader {
 
     fn deliver(&mut self, step: &Step, batch: Batch) -> Next {
         self.cursor = step.after();
+        self.has_failed = false;
         self.stats.batches += 1;
         self.stats.samples += batch.rows() as u64;
         self.stats.repeated += step.own_repeated();
@@ -334,10 +339,16 @@ impl Drop for Loader {
     }
 }
 
+/// Ends after an error, which `for` would meet for ever; [`Loader::next_batch`] tries the same batch again.
 impl Iterator for Loader {
     type Item = Result<Batch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_batch()
+        if self.has_failed {
+            return None;
+        }
+        let next = self.next_batch();
+        self.has_failed = matches!(next, Some(Err(_)));
+        next
     }
 }

@@ -196,6 +196,21 @@ fn an_error_comes_once_in_its_place_and_the_loader_goes_on() {
 }
 
 #[test]
+fn iterating_ends_after_an_error_and_the_next_batch_is_the_one_that_failed() {
+    let toy = Toy::tokens(&[50, 7, 50]);
+    toy.fail_after.store(30, Ordering::Relaxed);
+    let mut loader = Loader::new(plan_of(toy, 3), &options(8, 0, 1, 0)).unwrap();
+    let found: Vec<bool> = loader.by_ref().take(1000).map(|batch| batch.is_ok()).collect();
+    assert_eq!(found.iter().filter(|is_ok| !**is_ok).count(), 1);
+    assert_eq!(found.last(), Some(&false));
+    assert!(loader.next().is_none());
+    let state = loader.state();
+    assert!(loader.next_batch().unwrap().is_ok());
+    loader.resume(&state).unwrap();
+    assert!(loader.next().unwrap().is_ok());
+}
+
+#[test]
 fn a_panic_in_a_thread_is_an_error_not_a_hang() {
     let mut toy = Toy::tokens(&[50]);
     toy.panics = true;

@@ -43,7 +43,7 @@ view! {
         /// Only these tensors.
         #[serde(default, skip_serializing_if = "is_default")]
         fields: Vec<String> as &[&str],
-        /// Labels: the token after each input, the input itself, or none.
+        /// What labels are: the token after each input, the input itself, or none.
         #[serde(default, skip_serializing_if = "is_default")]
         labels: Labels,
     }

@@ -49,7 +49,7 @@ view! {
         /// Only these tensors, of rows with documents or shifted inputs.
         #[serde(default, skip_serializing_if = "is_default")]
         fields: Vec<String> as &[&str],
-        /// Labels: the token after each input, the input itself, or none.
+        /// What labels are: the token after each input, the input itself, or none.
         #[serde(default, skip_serializing_if = "is_default")]
         labels: Labels,
     }
@@ -57,14 +57,14 @@ view! {
         ViewOption {
             name: "positions",
             takes: Takes::Words(&["block", "document"]),
-            help: " With documents: positions count from the document's first token in the block, or from its first.",
+            help: " What positions of documents count from: the first token of each in the block, or its very first.",
             default: default_of::<Positions>,
             flag: None,
         },
         ViewOption {
             name: "ignore_index",
             takes: Takes::Id("ID"),
-            help: " With documents: the label of what is not learned.",
+            help: " The label of what documents do not learn.",
             default: || Labels::IGNORED.into(),
             flag: None,
         },

@@ -36,7 +36,7 @@ view! {
         /// How many rows of about the same length come together.
         #[serde(default, skip_serializing_if = "is_default")]
         group: Option<u64> as u64,
-        /// Labels: the token after each input, the input itself, or none.
+        /// What labels are: the token after each input, the input itself, or none.
         #[serde(default, skip_serializing_if = "is_default")]
         labels: Labels,
     }

@@ -58,7 +58,7 @@ view! {
         /// Which labels are learned.
         #[serde(default, skip_serializing_if = "is_default")]
         loss_on: LossOn,
-        /// Labels: the value after each input, the input itself, or none.
+        /// What labels are: the token after each input, the input itself, or none.
         #[serde(default, skip_serializing_if = "is_default")]
         labels: Labels,
         /// What to put beside the values: item, start, loc, scale, time_features and the features of a record by their names.
