@@ -7,13 +7,15 @@ use windrow::Value;
 use windrow::dev::sampler::Sampler;
 
 use super::{ByNumber, Mix, Pickled, Recut, Remix, View};
-use crate::array::Memory;
-use crate::index::{Each, Index, many};
-use crate::interrupt::check;
 use crate::loader::Loader;
-use crate::options::Count;
-use crate::waiting::wait_for;
-use crate::{framework, in_memory, json, near, row, shown};
+use crate::python::array::Memory;
+use crate::python::framework;
+use crate::python::index::{Each, Index, many};
+use crate::python::interrupt::check;
+use crate::python::options::Count;
+use crate::python::waiting::wait_for;
+use crate::python::{in_memory, row};
+use crate::python::{json, near, shown};
 
 #[pymethods]
 impl View {

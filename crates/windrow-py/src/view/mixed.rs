@@ -6,12 +6,12 @@ use pyo3::types::{PyDict, PyList, PyString};
 use windrow::{Error, MixtureOptions, Part, Stop, mix_with};
 
 use super::{Mix, View};
-use crate::error::{OrRaise, raise};
-use crate::interrupt::Attempt;
-use crate::mapping::{Mapping, is_mapping};
-use crate::near::none_left;
-use crate::options::{Count, choice};
-use crate::said::text_of;
+use crate::python::error::{OrRaise, raise};
+use crate::python::interrupt::Attempt;
+use crate::python::mapping::{Mapping, is_mapping};
+use crate::python::near::none_left;
+use crate::python::options::{Count, choice};
+use crate::python::said::text_of;
 
 /// Mixes views: after any number of samples of an epoch each has given its share of them, to within one sample.
 ///

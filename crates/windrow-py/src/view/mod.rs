@@ -1,5 +1,7 @@
 //! Views and mixtures: samples by number, as dicts of fresh arrays; what torch's `DataLoader` takes as a data set.
 
+pub(crate) mod epochs;
+
 mod methods;
 mod mixed;
 pub(crate) mod options;
@@ -17,13 +19,13 @@ use windrow_core::Draw;
 use windrow_core::collate::Batch;
 use windrow_core::plan::{Feed, Pick, batch_of, records_of};
 
-use crate::epochs::Epochs;
-use crate::error::{OrRaise, raise};
-use crate::in_memory;
-use crate::index::NO_END;
-use crate::pickled::{check, fingerprint};
-use crate::scaler::cut;
-use crate::waiting::wait_for;
+use crate::dataset::scaler::cut;
+use crate::python::error::{OrRaise, raise};
+use crate::python::in_memory;
+use crate::python::index::NO_END;
+use crate::python::pickled::{check, fingerprint};
+use crate::python::waiting::wait_for;
+use crate::view::epochs::Epochs;
 
 /// The samples that a data set is cut into, by number.
 ///

@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 use windrow::format::Takes;
 use windrow::{Error, VIEWS, ViewRecipe};
 
-use crate::error::{OrRaise, raise};
-use crate::options::{Count, Id, Names};
-use crate::said::{said, text_of};
-use crate::scaler::{name_of, read_fit};
+use crate::dataset::scaler::{name_of, read_fit};
+use crate::python::error::{OrRaise, raise};
+use crate::python::options::{Count, Id, Names};
+use crate::python::said::{said, text_of};
 
 /// The recipe of the view of this name.
 ///
@@ -101,5 +101,5 @@ pub(crate) fn _views(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         json!({ "name": option.name, "flag": option.flag.unwrap_or(option.name), "words": words, "default": (option.default)(), "help": option.help.trim() })
     };
     let views = VIEWS.iter().map(|view| (view.name, view.options().map(option).collect::<Vec<_>>()));
-    crate::json::plain(py, &views.collect::<std::collections::BTreeMap<_, _>>())
+    crate::python::json::plain(py, &views.collect::<std::collections::BTreeMap<_, _>>())
 }

@@ -39,7 +39,7 @@ impl Converting {
             ..self.opening.clone()
         };
         let format = crate::prepare::write::writer(&self.to, &self.own)?;
-        let data = crate::open_with(path, &opening)?;
+        let data = crate::opening::open_with(path, &opening)?;
         let of = data.manifest().cloned().map(Arc::new);
         let (dtype, allow_empty) = (self.dtype, self.opening.allow_empty);
         Ok(Made { data, format, options: WriteOptions { dtype, of, allow_empty, ..WriteOptions::default() } })

@@ -50,7 +50,7 @@ impl Default for Encoding {
             weights: PathBuf::new(),
             device: "cpu".to_string(),
             prompts: Vec::new(),
-            to: crate::ENCODE_TO.to_string(),
+            to: crate::prepare::write::ENCODE_TO.to_string(),
             dtype: DType::I16,
             skip_tags: Vec::new(),
             skip_vocals: false,

@@ -67,7 +67,7 @@ impl Default for Tokenizing {
             special_tokens: false,
             eos: "auto".to_string(),
             append_eos: false,
-            to: crate::TOKENIZE_TO.to_string(),
+            to: crate::prepare::write::TOKENIZE_TO.to_string(),
             own: Map::new(),
             sample_size: None,
             dtype: None,

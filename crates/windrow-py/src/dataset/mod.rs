@@ -1,0 +1,407 @@
+//! An opened data set: records by number, and the views that cut them.
+
+pub(crate) mod open;
+pub(crate) mod scaler;
+
+use std::sync::Mutex;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use windrow::{Error, Scaler};
+use windrow_core::store::whole;
+use windrow_core::{Decode, Span, Values};
+
+use crate::dataset::scaler::cut;
+use crate::python::array::value_array;
+use crate::python::dtype::AnyDType;
+use crate::python::error::{OrRaise, raise};
+use crate::python::framework::watch_worker;
+use crate::python::index::{Each, Index};
+use crate::python::interrupt::check;
+use crate::python::json;
+use crate::python::json_strings::Stop;
+use crate::python::near;
+use crate::python::near::none_left;
+use crate::python::options::Count;
+use crate::python::paths;
+use crate::python::pickled::fingerprint;
+use crate::python::shown;
+use crate::python::waiting::wait_for;
+use crate::python::{in_memory, row};
+use crate::view::{View, options};
+
+/// Records on disk, by number.
+///
+/// ``ds[i]`` is a read-only numpy array ``[T]`` or ``[T, C]`` in the stored dtype, or the parsed value where records are
+/// JSON; a dict of arrays where arrays run beside the tokens. ``i`` counts from either end; a slice, list or 1-D array of
+/// numbers gives a list. Made by ``windrow.open``.
+///
+/// >>> import windrow as wr, tempfile, pathlib
+/// >>> folder = pathlib.Path(tempfile.mkdtemp())
+/// >>> _ = (folder / "a.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n')
+/// >>> ds = wr.open(folder)
+/// >>> len(ds), ds[-1]
+/// (2, {'text': 'two'})
+#[pyclass(frozen, module = "windrow", name = "Dataset")]
+pub(crate) struct Dataset {
+    data: windrow::Dataset,
+    // Taken for the length of a parse; a second taker starts with an empty one.
+    workspace: Mutex<json::Workspace>,
+}
+
+impl Dataset {
+    /// Around an opened one.
+    pub(crate) fn new(data: windrow::Dataset) -> Dataset {
+        Dataset { data, workspace: Mutex::default() }
+    }
+
+    /// The opened one.
+    pub(crate) fn data(&self) -> &windrow::Dataset {
+        &self.data
+    }
+
+    fn record<'py>(&self, py: Python<'py>, record: u64) -> PyResult<Bound<'py, PyAny>> {
+        let schema = self.data.source().schema();
+        if self.data.is_json() {
+            return self.json(py, record);
+        }
+        if self.data.is_rows() {
+            return row::value(py, py.detach(|| self.data.source().value(record, None)).or_raise(py)?);
+        }
+        let has_channels = schema.channels.is_some();
+        let source = self.data.source();
+        let mut scratch = Vec::new();
+        // The length may be read from where the values are.
+        let (span, values) = py
+            .detach(|| {
+                let span = Span { record, start: 0, len: source.length(record)? };
+                source.read(span, &mut scratch).map(|values| (span, values))
+            })
+            .or_raise(py)?;
+        let dtype = if schema.own_dtypes { values.element.dtype } else { schema.element.dtype };
+        let tokens = value_array(py, &values, dtype, has_channels)?;
+        if schema.stored_tracks().next().is_none() {
+            return Ok(tokens);
+        }
+        let dict = PyDict::new(py);
+        dict.set_item(schema.values_name, tokens)?;
+        for (number, track) in schema.stored_tracks() {
+            let mut scratch = Vec::new();
+            let values = py.detach(|| source.read_track(number, span, &mut scratch)).or_raise(py)?;
+            dict.set_item(&track.name, value_array(py, &values, track.element.dtype, false)?)?;
+        }
+        Ok(dict.into_any())
+    }
+
+    // The numbers of a record in the dtype that it is stored in; de-normalised ones are numbers of the data set's dtype.
+    fn stored<'py>(&self, py: Python<'py>, record: u64) -> PyResult<Bound<'py, PyAny>> {
+        let source = self.data.source();
+        let schema = source.schema();
+        let mut scratch = Vec::new();
+        let values = py.detach(|| source.read_whole(record, &mut scratch)).or_raise(py)?;
+        let (values, dtype) = match values.decode {
+            Decode::Plain | Decode::Single => {
+                (Values { decode: Decode::Plain, ..values }, values.element.dtype)
+            }
+            _ => (values, schema.element.dtype),
+        };
+        value_array(py, &values, dtype, schema.channels.is_some())
+    }
+
+    fn json<'py>(&self, py: Python<'py>, record: u64) -> PyResult<Bound<'py, PyAny>> {
+        let source = self.data.source();
+        let mut scratch = Vec::new();
+        let values = py.detach(|| source.read_whole(record, &mut scratch)).or_raise(py)?;
+        let parsed = match self.workspace.try_lock() {
+            Ok(mut workspace) => json::parse(py, values.bytes, &mut workspace),
+            Err(_) => json::parse(py, values.bytes, &mut json::Workspace::default()),
+        };
+        parsed.map_err(|stop| match stop {
+            Stop::Python(error) => error,
+            Stop::Text(at, what) => {
+                let mut error = Error::corrupt(format!("not JSON: {what}"))
+                    .record(record)
+                    .hint("every line must hold one JSON value; NaN and Infinity are not JSON");
+                let span = Span { record, start: 0, len: values.bytes.len() as u64 };
+                if let Some(place) = source.locate(span).ok().and_then(|places| places.into_iter().next()) {
+                    error = error.at(place.file).byte(place.start + at as u64);
+                }
+                raise(py, &error)
+            }
+        })
+    }
+
+    // What `one` gives for the record that a key names, or a list of it for several.
+    fn each<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        one: impl Fn(&Dataset, Python<'py>, u64) -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        watch_worker(py)?;
+        match Index::read(key, "record", self.data.len())? {
+            Index::One(record) => whole(|| one(self, py, record)),
+            Index::Many(records) => {
+                let list = PyList::empty(py);
+                for record in records {
+                    check(py)?;
+                    list.append(whole(|| one(self, py, record))?)?;
+                }
+                Ok(list.into_any())
+            }
+        }
+    }
+
+    // What a record is, as `int64 [T, 2]`.
+    fn kind(&self) -> String {
+        let schema = self.data.source().schema();
+        if self.data.is_rows() {
+            if schema.is_value() {
+                return schema.columns[0].holds.clone();
+            }
+            let names: Vec<&str> = schema.columns.iter().map(|column| column.name.as_str()).collect();
+            return format!("rows of {}", names.join(", "));
+        }
+        match (self.data.is_json(), schema.channels) {
+            (true, _) => "JSON".to_string(),
+            (false, None) => format!("{} [T]", schema.element.dtype),
+            (false, Some(channels)) => format!("{} [T, {channels}]", schema.element.dtype),
+        }
+    }
+}
+
+#[pymethods]
+impl Dataset {
+    fn __len__(&self) -> usize {
+        usize::try_from(self.data.len()).unwrap_or(usize::MAX)
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.each(py, key, Dataset::record)
+    }
+
+    /// As ``ds[key]``, for records of numbers: each in the dtype that it has by itself where it is stored.
+    fn _stored<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.each(py, key, Dataset::stored)
+    }
+
+    /// The view of this name with these options, as the methods of ``windrow.dataset`` give them.
+    fn _view(
+        &self,
+        py: Python<'_>,
+        view: &str,
+        given: &Bound<'_, PyDict>,
+        dtype: Option<AnyDType>,
+        seed: Count,
+    ) -> PyResult<View> {
+        let recipe = options::recipe(py, view, given)?;
+        let function = given.get_item("scaler")?.filter(|scaler| scaler.is_callable()).map(Bound::unbind);
+        let dtype = dtype.map(|dtype| dtype.0);
+        let samples = if *recipe.scaler() == Scaler::None {
+            let data = self.data.clone();
+            wait_for(py, move || data.view(recipe, dtype))?
+        } else {
+            cut(py, &self.data, recipe, dtype, function.as_ref())?
+        };
+        View::new(py, samples, seed.0, function)
+    }
+
+    fn __iter__(this: &Bound<'_, Self>) -> Each {
+        Each::of(this.as_any(), this.get().data.len())
+    }
+
+    fn __repr__(&self) -> String {
+        let path = shown::paths(self.data.paths());
+        format!(
+            "Dataset({path}, format={:?}, {} records of {})",
+            self.data.source().format(),
+            shown::count(self.data.len()),
+            self.kind()
+        )
+    }
+
+    fn _repr_html_(&self) -> String {
+        let files = self.data.source().files();
+        let bytes = files.iter().map(|file| file.size).sum();
+        shown::table(
+            "windrow.Dataset",
+            &[
+                ("path", self.data.paths().to_string()),
+                ("format", self.data.source().format().to_string()),
+                ("records", format!("{} of {}", shown::count(self.data.len()), self.kind())),
+                (
+                    "files",
+                    format!("{} of {} bytes together", shown::count(files.len() as u64), shown::count(bytes)),
+                ),
+            ],
+        )
+    }
+
+    fn __getattr__(this: &Bound<'_, Self>, name: &str) -> PyResult<Py<PyAny>> {
+        Err(near::no_attribute(this.as_any(), name))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let native = py.import("windrow._native")?;
+        let options = serde_json::to_string(self.data.options()).unwrap_or_default();
+        let data = fingerprint(py, self.data.source())?;
+        Ok(match in_memory::pickled(py, &self.data) {
+            Some((arrays, beside)) => {
+                (native.getattr("_in_memory")?, (arrays, beside, options, data).into_pyobject(py)?)
+            }
+            None => {
+                let paths = paths::Given::of(self.data.paths());
+                (native.getattr("_reopen")?, (paths, options, data).into_pyobject(py)?)
+            }
+        })
+    }
+
+    /// Two data sets: ``(train, validation)``, by whole records, so that no value is on both sides.
+    ///
+    /// Which records validate depends on ``seed`` and their number alone; each part keeps the order.
+    ///
+    /// Args:
+    ///     validation: the fraction of all records, at least one of them.
+    ///     seed: keys the choice.
+    ///
+    /// Raises:
+    ///     ConfigError: fewer than two records, or a fraction that is not between 0 and 1.
+    ///
+    /// >>> import windrow as wr, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"
+    /// >>> _ = path.write_text("[[1, 2], [3, 4], [5, 6], [7, 8]]")
+    /// >>> train, validation = wr.open(path).split(0.25)
+    /// >>> len(train), len(validation)
+    /// (3, 1)
+    #[pyo3(signature = (validation, *, seed=Count(0), **unknown), text_signature = "($self, validation, *, seed=0)")]
+    fn split(
+        &self,
+        py: Python<'_>,
+        validation: f64,
+        seed: Count,
+        unknown: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<(Dataset, Dataset)> {
+        none_left(py, "Dataset.split", unknown)?;
+        let (train, rest) = py.detach(|| self.data.split(validation, seed.0)).or_raise(py)?;
+        Ok((Dataset::new(train), Dataset::new(rest)))
+    }
+
+    /// One data set for each fraction: of every series the first, the next, … values.
+    ///
+    /// Part k of a series of T values ends at ``floor(T × (sum of the fractions up to it))``; what is left over is in none.
+    /// Scalers scale every part by the statistics of the first one, so nothing is known of what comes after it.
+    ///
+    /// Args:
+    ///     fractions: above 0, together 1 or less.
+    ///     context: values by which the parts after the first begin earlier, so that their windows have a context:
+    ///         ``context_length`` of the windows, for forecasts of every value of a part.
+    ///
+    /// Raises:
+    ///     ConfigError: other fractions, records that are not numbers, a part that is split again.
+    ///
+    /// >>> import windrow as wr, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"
+    /// >>> _ = path.write_text("[[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]]")
+    /// >>> train, validation, test = wr.open(path).split_by_time(0.7, 0.1, 0.2, context=2)
+    /// >>> train[0].tolist(), validation[0].tolist(), test[0].tolist()
+    /// ([0, 1, 2, 3, 4, 5, 6], [5, 6, 7], [6, 7, 8, 9])
+    #[pyo3(signature = (*fractions, context=Count(0)), text_signature = "($self, *fractions, context=0)")]
+    fn split_by_time<'py>(
+        &self,
+        py: Python<'py>,
+        fractions: Vec<f64>,
+        context: Count,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let parts = py.detach(|| self.data.split_by_time(&fractions, context.0)).or_raise(py)?;
+        PyTuple::new(py, parts.into_iter().map(Dataset::new).collect::<Vec<_>>())
+    }
+
+    /// Where it lies: an absolute path, or a list of them where a list was opened; an empty list of what is in memory.
+    #[getter]
+    fn path(&self) -> paths::Given {
+        paths::Given::of(self.data.paths())
+    }
+
+    /// Name of the format.
+    #[getter]
+    fn format(&self) -> &'static str {
+        self.data.source().format()
+    }
+
+    /// What is beside the numbers of record ``i``: prompt, other JSON keys; ``{}`` when nothing does.
+    ///
+    /// Raises:
+    ///     OutOfRangeError, CorruptError
+    ///
+    /// >>> import windrow as wr, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.jsonl"
+    /// >>> _ = path.write_text('{"sequence": [1, 2, 3], "id": "a"}\n{"sequence": [4, 5], "id": "b"}\n')
+    /// >>> wr.open(path).extras(1)
+    /// {'id': 'b'}
+    fn extras<'py>(&self, py: Python<'py>, i: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        match Index::read(i, "record", self.data.len())? {
+            Index::One(record) => row::dict(py, py.detach(|| self.data.extras(record)).or_raise(py)?),
+            Index::Many(_) => Err(pyo3::exceptions::PyTypeError::new_err("extras() takes one record number")),
+        }
+    }
+
+    /// The bytes of record ``i`` as they lie on disk.
+    ///
+    /// Raises:
+    ///     OutOfRangeError, CorruptError
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    /// >>> np.arange(10, dtype=np.uint16).tofile(path)
+    /// >>> wr.open(path, dtype="uint16").bytes(0)[:4]
+    /// b'\x00\x00\x01\x00'
+    fn bytes<'py>(
+        &self,
+        py: Python<'py>,
+        i: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, pyo3::types::PyBytes>> {
+        match Index::read(i, "record", self.data.len())? {
+            Index::One(record) => {
+                let bytes = py.detach(|| self.data.bytes(record)).or_raise(py)?;
+                Ok(pyo3::types::PyBytes::new(py, &bytes))
+            }
+            Index::Many(_) => Err(pyo3::exceptions::PyTypeError::new_err("bytes() takes one record number")),
+        }
+    }
+
+    /// A dict: format, records, values, dtype, channels, length_min, length_mean, length_max, bytes, files, extras (keys that
+    /// are beside the numbers), tracks (arrays beside the tokens), mask_columns (what says which
+    /// tokens are learned), vocab_size, eos, tokenizer. What is not known is None.
+    ///
+    /// Raises:
+    ///     CorruptError: an index is wrong.
+    ///
+    /// >>> import windrow as wr, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.jsonl"
+    /// >>> _ = path.write_text('{"sequence": [1, 2, 3], "id": "a"}\n{"sequence": [4, 5], "id": "b"}\n')
+    /// >>> info = wr.open(path).info()
+    /// >>> info["format"], info["records"], info["values"], info["dtype"], info["length_max"], info["extras"]
+    /// ('series-jsonl', 2, 5, 'int64', 3, ['id'])
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let data = self.data.clone();
+        let info = wait_for(py, move || data.info())?;
+        json::plain(py, &info)
+    }
+
+    /// Values in record ``i``: ``T`` of ``[T]`` or ``[T, C]``. Reads none of them.
+    ///
+    /// Raises:
+    ///     OutOfRangeError, CorruptError
+    ///
+    /// >>> import windrow as wr, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"
+    /// >>> _ = path.write_text("[[1, 2, 3], [4, 5]]")
+    /// >>> wr.open(path).length(0)
+    /// 3
+    fn length(&self, py: Python<'_>, i: &Bound<'_, PyAny>) -> PyResult<u64> {
+        match Index::read(i, "record", self.data.len())? {
+            Index::One(record) => py.detach(|| self.data.length(record)).or_raise(py),
+            Index::Many(_) => Err(pyo3::exceptions::PyTypeError::new_err("length() takes one record number")),
+        }
+    }
+}

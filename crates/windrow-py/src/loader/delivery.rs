@@ -1,0 +1,52 @@
+//! Batches of a run as Python gets them: in its framework, through its `collate`; counted when they are handed over.
+
+use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
+use pyo3::prelude::*;
+
+use crate::loader::running::Running;
+use crate::python::framework::{Framework, watch_worker};
+
+/// A run, and what is made of its batches.
+pub(crate) struct Delivery {
+    pub(crate) running: Running,
+    pub(crate) framework: Framework,
+    pub(crate) collate: Option<Py<PyAny>>,
+}
+
+impl Delivery {
+    /// The next batch; `None` at the end of the run, or where the next batch is not one of `epoch`.
+    pub(crate) fn next<'py>(
+        &self,
+        py: Python<'py>,
+        epoch: Option<u64>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        watch_worker(py)?;
+        let before = self.running.cursor();
+        let Some(batch) = self.running.next(py, epoch)? else { return Ok(None) };
+        let handed = || -> PyResult<Bound<'py, PyAny>> {
+            let batch = self.framework.batch(py, batch)?;
+            match &self.collate {
+                None => Ok(batch),
+                Some(collate) => collate.bind(py).call1((batch,)).map_err(|e| not_the_end(py, e)),
+            }
+        };
+        match handed() {
+            Ok(batch) => Ok(Some(batch)),
+            Err(error) => {
+                // Nobody got it: the next call gives the same batch, and a state does not count it.
+                self.running.resume(py, &self.running.state_at(before))?;
+                Err(error)
+            }
+        }
+    }
+}
+
+// A loop would take it for the end of the run.
+fn not_the_end(py: Python<'_>, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyStopIteration>(py) {
+        return error;
+    }
+    let raised = PyRuntimeError::new_err("collate raised StopIteration");
+    raised.set_cause(py, Some(error));
+    raised
+}

@@ -1,0 +1,325 @@
+//! A loader that many Python threads and forked children may hold: one at a time runs it, and a child gets its own.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use windrow::{Loader, LoaderBuilder, Next, Plan, State, Stats};
+use windrow_core::Result;
+use windrow_core::collate::Batch;
+use windrow_core::plan::{Cursor, Identity, Steps};
+use windrow_core::sampler::Shard;
+
+use crate::loader::ranks::{Found, Ranks};
+use crate::python::error::OrRaise;
+use crate::python::interrupt::check;
+
+/// How long to wait before looking for Ctrl-C again.
+const LOOK_UP: Duration = Duration::from_millis(50);
+
+/// The loader of this process, and how much of it was handed to Python.
+///
+/// The small locks are taken by attached threads alone, which never wait inside: at a fork nobody else holds them.
+/// The loader's own lock is held while waiting for a batch, so a child must not touch it: it builds its own loader.
+pub(crate) struct Running {
+    // As it was given; what depends on the number of ranks is in `order`.
+    builder: LoaderBuilder,
+    ranks: Ranks,
+    order: Mutex<Order>,
+    slot: Mutex<Arc<Slot>>,
+    delivered: Mutex<Delivered>,
+}
+
+struct Slot {
+    pid: u32,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    loader: Loader,
+    // Counts batches and jumps, so that threads that are overtaken do not turn the cursor back.
+    turn: u64,
+}
+
+/// The order that the run has: blocks may be chosen for the batch of all ranks.
+#[derive(Clone)]
+struct Order {
+    builder: LoaderBuilder,
+    plan: Arc<Plan>,
+    identity: Identity,
+}
+
+#[derive(Clone, Copy)]
+struct Delivered {
+    turn: u64,
+    cursor: Cursor,
+}
+
+impl Running {
+    /// At the first batch. Which rank this is need not be known yet.
+    pub(crate) fn new(py: Python<'_>, builder: LoaderBuilder, ranks: Ranks) -> PyResult<Running> {
+        let shard = match builder.order_asks_for_ranks() {
+            true => ranks.find(py)?.shard,
+            false => ranks.known(),
+        };
+        let builder = builder.rank(shard.rank(), shard.world_size());
+        let (order, loader) = py.detach(|| Order::of(&builder)).or_raise(py)?;
+        let cursor = loader.cursor();
+        let inner = Mutex::new(Inner { loader, turn: 0 });
+        Ok(Running {
+            builder,
+            ranks,
+            order: Mutex::new(order),
+            slot: Mutex::new(Slot::live(inner)),
+            delivered: Mutex::new(Delivered { turn: 0, cursor }),
+        })
+    }
+
+    /// The next batch; `None` at the end of the run, or where the next batch is not one of `epoch`. Ends with
+    /// `KeyboardInterrupt` soon after Ctrl-C; nothing is lost then.
+    pub(crate) fn next(&self, py: Python<'_>, epoch: Option<u64>) -> PyResult<Option<Batch>> {
+        check(py)?;
+        let slot = self.settled(py)?;
+        loop {
+            let (next, turn, cursor) = py.detach(|| {
+                let mut inner = slot.lock();
+                let next = match epoch.is_some() && inner.loader.upcoming_epoch() != epoch {
+                    true => Ok(Next::End),
+                    false => inner.loader.next_within(LOOK_UP),
+                };
+                inner.turn += u64::from(matches!(next, Ok(Next::Batch(_))));
+                (next, inner.turn, inner.loader.cursor())
+            });
+            // What a signal raised beside a batch is given instead of the next one: this one would be lost.
+            match next.or_else(|e| Err(e).or_raise(py))? {
+                Next::Batch(batch) => {
+                    self.note(Delivered { turn, cursor });
+                    return Ok(Some(batch));
+                }
+                Next::End => return Ok(None),
+                Next::NotYet => check(py)?,
+            }
+        }
+    }
+
+    /// The epoch of the next batch; `None` when the run is over.
+    pub(crate) fn upcoming_epoch(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        let slot = self.settled(py)?;
+        Ok(py.detach(|| slot.lock().loader.upcoming_epoch()))
+    }
+
+    /// Goes to the first batch of an epoch.
+    pub(crate) fn begin(&self, py: Python<'_>, epoch: u64) -> PyResult<()> {
+        self.fit_order(py)?;
+        self.resume(py, &self.state_at(Cursor { epoch, samples: 0 }))
+    }
+
+    /// Where the run stands: what Python got.
+    pub(crate) fn state(&self) -> State {
+        self.state_at(self.cursor())
+    }
+
+    /// The state of a run that stands there.
+    pub(crate) fn state_at(&self, cursor: Cursor) -> State {
+        let Order { plan, identity, .. } = held(&self.order).clone();
+        identity.state(&plan, cursor)
+    }
+
+    /// How many samples of which epoch were delivered to all ranks together.
+    pub(crate) fn cursor(&self) -> Cursor {
+        held(&self.delivered).cursor
+    }
+
+    /// Goes to where another run stood.
+    pub(crate) fn resume(&self, py: Python<'_>, state: &State) -> PyResult<()> {
+        self.fit_order(py)?;
+        let slot = self.slot(py)?;
+        let (turn, cursor) = py
+            .detach(|| -> Result<_> {
+                let mut inner = slot.lock();
+                inner.loader.resume(state)?;
+                inner.turn += 1;
+                Ok((inner.turn, inner.loader.cursor()))
+            })
+            .or_raise(py)?;
+        self.note(Delivered { turn, cursor });
+        Ok(())
+    }
+
+    /// What was done so far, in this process.
+    pub(crate) fn stats(&self, py: Python<'_>) -> PyResult<Stats> {
+        let slot = self.slot(py)?;
+        Ok(py.detach(|| slot.lock().loader.stats()))
+    }
+
+    /// Of each view of a mixture by name, the samples of this epoch that were delivered to all ranks, and passes.
+    pub(crate) fn part_samples(&self) -> Vec<(String, u64, f64)> {
+        let Order { plan, .. } = held(&self.order).clone();
+        let samples = plan.sampler().samples_of_views(self.cursor().samples);
+        let views = plan.names().iter().zip(plan.feeds()).zip(samples);
+        views.map(|((name, feed), n)| (name.clone(), n, n as f64 / feed.len().max(1) as f64)).collect()
+    }
+
+    /// Ends the threads; the next batch would start them again.
+    pub(crate) fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        let slot = self.slot(py)?;
+        py.detach(|| slot.lock().loader.stop());
+        Ok(())
+    }
+
+    /// The pure function and its rule from step to step, as this rank would go now.
+    pub(crate) fn plan(&self, py: Python<'_>) -> PyResult<(Arc<Plan>, Steps)> {
+        let slot = self.as_rank(py, self.ranks.find(py)?.shard)?;
+        Ok(py.detach(|| {
+            let inner = slot.lock();
+            (inner.loader.plan().clone(), *inner.loader.steps())
+        }))
+    }
+
+    /// Which rank this is, and what says so.
+    pub(crate) fn rank(&self, py: Python<'_>) -> PyResult<Found> {
+        self.ranks.find(py)
+    }
+
+    /// The plan's name.
+    pub(crate) fn identity(&self) -> String {
+        held(&self.order).identity.to_string()
+    }
+
+    /// What it was built from, as the rank that this is now.
+    pub(crate) fn builder(&self, py: Python<'_>) -> PyResult<LoaderBuilder> {
+        let shard = self.ranks.find(py)?.shard;
+        self.as_rank(py, shard)?;
+        Ok(held(&self.order).builder.clone().rank(shard.rank(), shard.world_size()))
+    }
+
+    /// The names of a mixture's parts.
+    pub(crate) fn part_names(&self) -> &[String] {
+        self.builder.part_names()
+    }
+
+    // This process's loader as the rank that it stays from now on.
+    fn settled(&self, py: Python<'_>) -> PyResult<Arc<Slot>> {
+        if self.ranks.is_settled() {
+            return self.slot(py);
+        }
+        let found = self.ranks.decide(py)?;
+        let slot = self.as_rank(py, found.shard)?;
+        self.ranks.settle(py, found)?;
+        Ok(slot)
+    }
+
+    fn as_rank(&self, py: Python<'_>, shard: Shard) -> PyResult<Arc<Slot>> {
+        let slot = self.slot(py)?;
+        let order = py.detach(|| -> Result<_> {
+            let mut inner = slot.lock();
+            let mut chosen = None;
+            let is_new = inner.loader.steps().shard.world_size() != shard.world_size();
+            // Once a batch or a state was taken, the order is the run's own.
+            if is_new && self.builder.order_asks_for_ranks() && inner.turn == 0 {
+                let builder = self.builder.clone().rank(shard.rank(), shard.world_size());
+                let (order, loader) = Order::of(&builder)?;
+                inner.loader = loader;
+                chosen = Some(order);
+            }
+            inner.loader.set_shard(shard)?;
+            Ok(chosen)
+        });
+        if let Some(order) = order.or_raise(py)? {
+            *held(&self.order) = order;
+        }
+        Ok(slot)
+    }
+
+    // Before a state is compared with the order: as the number of ranks is now.
+    fn fit_order(&self, py: Python<'_>) -> PyResult<()> {
+        match self.builder.order_asks_for_ranks() {
+            true => self.as_rank(py, self.ranks.find(py)?.shard).map(drop),
+            false => Ok(()),
+        }
+    }
+
+    fn note(&self, now: Delivered) {
+        let mut last = held(&self.delivered);
+        if now.turn >= last.turn {
+            *last = now;
+        }
+    }
+
+    // This process's loader. A forked child leaves its parent's where it is: its lock may be held by a thread that is
+    // not there, and its threads are not either.
+    fn slot(&self, py: Python<'_>) -> PyResult<Arc<Slot>> {
+        let slot = held(&self.slot).clone();
+        if slot.pid == std::process::id() {
+            return Ok(slot);
+        }
+        std::mem::forget(slot);
+        let shard = self.ranks.known();
+        let builder = held(&self.order).builder.clone().rank(shard.rank(), shard.world_size());
+        let mut loader = builder.threads(Some(0)).build().or_raise(py)?;
+        let last = *held(&self.delivered);
+        loader.resume(&self.state()).or_raise(py)?;
+        let inner = Mutex::new(Inner { loader, turn: last.turn });
+        let slot = Slot::live(inner);
+        std::mem::forget(std::mem::replace(&mut *held(&self.slot), slot.clone()));
+        Ok(slot)
+    }
+}
+
+impl Order {
+    fn of(builder: &LoaderBuilder) -> Result<(Order, Loader)> {
+        let builder = builder.with_order_fixed()?;
+        let loader = builder.build()?;
+        let (plan, identity) = (loader.plan().clone(), loader.identity().clone());
+        Ok((Order { plan, identity, builder }, loader))
+    }
+}
+
+/// Of this process, and of those it was forked from.
+static LIVE: Mutex<Vec<Weak<Slot>>> = Mutex::new(Vec::new());
+
+/// Ends the threads of all loaders. Called before Python ends: a thread that calls a function of Python's after that is
+/// ended in the middle of it, and the program with it.
+#[pyfunction]
+pub(crate) fn _stop_all(py: Python<'_>) {
+    let all: Vec<Arc<Slot>> = held(&LIVE).iter().filter_map(Weak::upgrade).collect();
+    for slot in all {
+        match slot.pid == std::process::id() {
+            true => py.detach(|| slot.lock().loader.stop()),
+            false => std::mem::forget(slot),
+        }
+    }
+}
+
+impl Slot {
+    fn live(inner: Mutex<Inner>) -> Arc<Slot> {
+        let slot = Arc::new(Slot { pid: std::process::id(), inner });
+        let mut live = held(&LIVE);
+        live.retain(|slot| slot.strong_count() > 0);
+        live.push(Arc::downgrade(&slot));
+        slot
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A loader is whole between calls, so a poisoned lock is still a good one.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let slot = held(&self.slot).clone();
+        if slot.pid != std::process::id() {
+            // The count never reaches zero, so the parent's threads and locks stay untouched.
+            std::mem::forget(slot);
+            return;
+        }
+        // Ending the threads waits for them, and one of them may be writing to Python's log.
+        let stop = || slot.lock().loader.stop();
+        Python::try_attach(|py| py.detach(stop)).unwrap_or_else(stop);
+    }
+}
+
+fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}

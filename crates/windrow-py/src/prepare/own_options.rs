@@ -1,0 +1,117 @@
+//! Options of one format that is written, as Python gives them: the format itself says which it takes.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat, PyString};
+use serde_json::{Map, Value, json};
+use windrow::format::WriteFormat;
+
+use crate::python::error::raise;
+use crate::python::interrupt::Attempt;
+use crate::python::near::{meant, options_of};
+use crate::python::options::Count;
+use crate::python::said::class_of;
+
+/// How `to` is written, with options that the function `called` was given by name beside its own arguments.
+///
+/// # Errors
+/// `TypeError` for a name that is close to one of the function's or of the format's; else what the format says.
+pub(crate) fn writer(
+    py: Python<'_>,
+    called: &str,
+    to: &str,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Arc<dyn WriteFormat>> {
+    let mut own = Map::new();
+    for (name, value) in options.into_iter().flatten() {
+        let name: String = name.extract()?;
+        let value = plain(&name, &value)?;
+        own.insert(name, value);
+    }
+    let error = match windrow::writer(to, &own) {
+        Ok(writer) => return Ok(writer),
+        Err(error) => error,
+    };
+    let known = windrow::write_options(to);
+    if let Some(name) =
+        error.place().field.as_ref().filter(|name| own.contains_key(*name) && !known.contains(&name.as_str()))
+    {
+        let mut names = options_of(py, called)?;
+        names.extend(known.into_iter().map(str::to_string));
+        if let Some(hint) = meant(py, name, names)? {
+            return Err(PyTypeError::new_err(format!(
+                "{called}() got an unexpected keyword argument '{name}'; {hint}"
+            )));
+        }
+    }
+    Err(raise(py, &error))
+}
+
+// numpy's numbers and bools, too.
+fn plain(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if value.is_none() {
+        return Ok(Value::Null);
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(json!(text.extract::<String>()?));
+    }
+    let class = class_of(value)?;
+    // numpy's is named `bool` or `bool_`, by its version.
+    if class.starts_with("bool") {
+        return Ok(json!(value.is_truthy()?));
+    }
+    let py = value.py();
+    if let Some(number) = value.extract::<i64>().attempt(py)? {
+        return Ok(json!(number));
+    }
+    if let Some(number) = value.extract::<Count>().attempt(py)? {
+        return Ok(json!(number.0));
+    }
+    if let Ok(number) = value.cast::<PyFloat>() {
+        return Ok(json!(number.extract::<f64>()?));
+    }
+    Err(PyTypeError::new_err(format!("{name} is a number, a text, True or False, not {class}")))
+}
+
+/// Options that belong to one format; `None` where one is not given.
+#[derive(Default)]
+pub(crate) struct OwnOptions {
+    pub(crate) max_shard_bytes: Option<Count>,
+    pub(crate) normalize: bool,
+    pub(crate) zarr_format: Option<Count>,
+    pub(crate) tokens_chunk_size: Option<Count>,
+    pub(crate) seq_starts_chunk_size: Option<Count>,
+    pub(crate) chunks_per_shard: Option<Count>,
+    pub(crate) samples_folder: Option<String>,
+    pub(crate) postfix: Option<String>,
+    pub(crate) index_folder: Option<String>,
+    pub(crate) block_sums: Option<bool>,
+}
+
+impl OwnOptions {
+    /// Those that are given, by name.
+    pub(crate) fn given(self) -> Map<String, Value> {
+        let numbers = [
+            ("max_shard_bytes", self.max_shard_bytes),
+            ("zarr_format", self.zarr_format),
+            ("tokens_chunk_size", self.tokens_chunk_size),
+            ("seq_starts_chunk_size", self.seq_starts_chunk_size),
+            ("chunks_per_shard", self.chunks_per_shard),
+        ]
+        .map(|(name, number)| (name, number.map(|number| json!(number.0))));
+        let texts = [
+            ("samples_folder", self.samples_folder),
+            ("postfix", self.postfix),
+            ("index_folder", self.index_folder),
+        ]
+        .map(|(name, text)| (name, text.map(Value::String)));
+        let switches = [
+            ("normalize", self.normalize.then_some(json!(true))),
+            ("block_sums", self.block_sums.map(Value::Bool)),
+        ];
+        let all = numbers.into_iter().chain(texts).chain(switches);
+        all.filter_map(|(name, value)| Some((name.to_string(), value?))).collect()
+    }
+}
