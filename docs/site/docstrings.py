@@ -70,6 +70,15 @@ def _show_new(made: Class) -> None:
         made.del_member("__new__")
 
 
+def _add_methods(holder: Class, functions: Module) -> None:
+    # What the stub takes from a module of the package, by its name, is a method.
+    for name, function in functions.functions.items():
+        if name in holder.members and not name.startswith("_"):
+            method = copy.copy(function)
+            method.parent = holder
+            holder.set_member(name, method)
+
+
 class Docstrings(Extension):
     """Gives objects of `windrow._native` the comments of their Rust code, and examples their fences."""
 
@@ -80,6 +89,7 @@ class Docstrings(Extension):
             _add_overloaded(holder)
         for made in native.classes.values():
             _show_new(made)
+        _add_methods(native["Dataset"], pkg["dataset"])
         for file in sorted(RUST.rglob("*.rs")):
             for name, text in documented(file.read_text(encoding="utf-8")):
                 owner, _, member = name.rpartition(".")
