@@ -168,15 +168,21 @@ def test_golden_records_go_through_it(tmp_path, monkeypatch, group, name, to):
         assert len(ds) == 0 or error.field or "bfloat16" in str(error), error
         assert not path(tmp_path, to).exists()
         return
-    rows = case["records"] == "dicts" and name != "datatrove_loss"
-    found = wr.open(path(tmp_path, to), **({} if rows else {"column": "tokens"} if extras and extras[0] else {}))
+    masked = name == "datatrove_loss"
+    rows = case["records"] == "dicts" and not masked
+    has_columns = masked or (extras and extras[0])
+    found = wr.open(path(tmp_path, to), **({} if rows else {"column": "tokens"} if has_columns else {}))
+    assert not masked or (found.info()["mask_columns"], ds.info()["mask_columns"]) == (["loss_mask"], ["loss"])
     assert len(found) == len(records)
     for i, record in enumerate(records):
-        # Arrays beside the tokens are left out, with a warning; arrays of several dtypes become those of one.
+        # A mask beside the tokens is a column; arrays of several dtypes become those of one.
         record = record["input_ids"] if isinstance(record, dict) and not rows else record
         record = {"value": record} if rows and not isinstance(record, dict) else record
         assert alike(found[i], record) or (name == "tokens_any_dtype" and np.array_equal(found[i], record))
-        assert rows or alike(found.extras(i), extras[i])
+        assert rows or masked or alike(found.extras(i), extras[i])
+    if masked:
+        masks = [[row["loss_masks"].tolist() for row in data.records(19)] for data in (found, ds)]
+        assert masks[0] == masks[1] and any(0 in mask for mask in masks[0])
 
 
 def alike(a, b):
