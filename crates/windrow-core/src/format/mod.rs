@@ -32,7 +32,7 @@ use write::{LineIndex, OwnOptions, Parts, WriteFormat};
 use crate::error::{Error, Kind, Result};
 use crate::manifest::{Checked, Manifest, PARTS};
 use crate::source::SharedSource;
-use crate::store::{Compression, Object, some_of};
+use crate::store::{Compression, Object, key, some_of};
 
 /// Formats, in the order in which they are asked.
 pub type Table = &'static [&'static dyn Format];
@@ -296,13 +296,20 @@ fn recognised<'t>(table: &[&'t dyn Format], probe: &Probe) -> Result<Option<&'t 
     };
     // A name alone tells less than the manifest: half of a pair is not a stream of IDs.
     let sure = best.filter(|b| b.0 == Confidence::Yes).map(|b| b.1);
+    let is_half = |format: &dyn Format| {
+        let other = format.verifier().other_half(key::name_of(&probe.key));
+        let listed = probe.manifest.iter().flat_map(|manifest| &manifest.files);
+        other.is_some_and(|other| listed.into_iter().any(|row| row.name == other))
+    };
     let told = || {
         probe
             .manifest
             .as_ref()
             .and_then(|manifest| table.iter().copied().find(|f| f.name() == manifest.format))
-            // A part of a data set need not be one.
-            .filter(|format| probe.part_of.is_none() || format.recognise(probe) > Confidence::No)
+            // A part of a data set need not be one; half of a pair is, and says that the other is gone.
+            .filter(|format| {
+                probe.part_of.is_none() || is_half(*format) || format.recognise(probe) > Confidence::No
+            })
     };
     // Nor is it numbers because any bytes are.
     let are_numbers = |format: &&dyn Format| format.verifier().content() == verify::Content::Unknown;
