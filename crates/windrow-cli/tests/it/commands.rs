@@ -550,7 +550,10 @@ fn a_manifest_lists_a_folder_and_is_not_believed() {
     assert_eq!(desk.windrow(&format!("trace m {plan}")).json()["rows"], before["rows"]);
     // The hashes of the index: a listing says nothing of what the files hold.
     let said = desk.windrow("verify m").done();
-    assert!(said.contains("checked: shard.00000.mds: xxh64\n") && said.contains("m: 1 file checked, 1 "), "{said}");
+    assert!(
+        said.contains("checked: shard.00000.mds: xxh64\n") && said.contains("m: 1 file checked, 1 "),
+        "{said}"
+    );
     let out = desk.windrow("manifest m -o -").done();
     assert_eq!(out.as_bytes(), desk.tree("m")["windrow.json"]);
     assert_eq!(desk.windrow("manifest m -o other.json --json").json()["files"], 2);
