@@ -9,8 +9,8 @@ use windrow_core::store::Object;
 use windrow_core::{Decode, Element, Error, Lengths, Result, Span, Values};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::data_files::hash_ends;
-use super::npy::Header;
+use crate::npy::header::Header;
+use windrow_core::format::data_files::hash_ends;
 
 /// Where the bytes of an array's object are in the file that people see.
 #[derive(Clone, Copy, Debug)]

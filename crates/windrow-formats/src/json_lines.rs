@@ -6,8 +6,8 @@ use windrow_core::{
     DType, Decode, Element, Error, Kind as ErrorKind, Lengths, Place, Result, Span, Value, Values,
 };
 
-use super::data_files::DataFiles;
 use super::json_value::json_value;
+use windrow_core::format::data_files::DataFiles;
 
 /// The format of lines that have no index, which whoever writes such lines names too.
 pub(super) const NAME: &str = "jsonl";

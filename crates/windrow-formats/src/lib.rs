@@ -70,7 +70,6 @@ pub use tokens::Tokens;
 pub use tsf::Tsf;
 pub use webdataset::WebDataset;
 use windrow_core::format::Table;
-use windrow_core::format::{columns, data_files, numbers};
 pub use yaml::Yaml;
 
 /// Every format here, in the order in which they are asked.

@@ -8,7 +8,7 @@ use windrow_core::source::{Extras, FileInfo, Location, Schema, Source, Stored, c
 use windrow_core::store::Object;
 use windrow_core::{Decode, Element, Error, Kind, Lengths, Result, Span, Values};
 
-use super::data_files::DataFiles;
+use windrow_core::format::data_files::DataFiles;
 
 /// Where one record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

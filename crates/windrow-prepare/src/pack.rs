@@ -13,7 +13,7 @@ use windrow_core::{DType, Error, Kind, Result};
 
 use super::encode::EncodedChunk;
 use super::seen::Seen;
-use super::tokenize::Remainder;
+use super::tokenize::options::Remainder;
 
 const MOST_WAIT: Duration = Duration::from_secs(30);
 

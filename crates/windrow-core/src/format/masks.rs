@@ -376,6 +376,8 @@ impl Lengths for Masked {
 
 #[deny(clippy::missing_trait_methods)]
 impl Source for Masked {
+    crate::source::forward! { inner: row value rows_from extras beside text prefetch touch decode_ahead locate files fingerprint format object }
+
     fn schema(&self) -> &Schema {
         &self.schema
     }
@@ -402,65 +404,9 @@ impl Source for Masked {
         Ok(Values { bytes: scratch, element: made.element, channels: 1, decode: Decode::Plain })
     }
 
-    fn row(&self, record: u64) -> Result<Row> {
-        self.inner.row(record)
-    }
-
-    fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
-        self.inner.value(record, columns)
-    }
-
-    fn rows_from(&self, first: u64) -> Rows<'_> {
-        self.inner.rows_from(first)
-    }
-
-    fn extras(&self, record: u64) -> Result<Extras> {
-        self.inner.extras(record)
-    }
-
-    fn beside(&self, record: u64, names: &[String]) -> Result<Extras> {
-        self.inner.beside(record, names)
-    }
-
-    fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
-        self.inner.text(record, scratch)
-    }
-
-    fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
-        self.inner.prefetch(spans);
-    }
-
-    fn touch(&self, span: Span) {
-        self.inner.touch(span);
-    }
-
-    fn decode_ahead(&self, spans: &mut dyn Iterator<Item = Span>) {
-        self.inner.decode_ahead(spans);
-    }
-
-    fn locate(&self, span: Span) -> Result<Vec<Location>> {
-        self.inner.locate(span)
-    }
-
-    fn files(&self) -> Vec<FileInfo> {
-        self.inner.files()
-    }
-
-    fn fingerprint(&self) -> Result<u64> {
-        self.inner.fingerprint()
-    }
-
-    fn format(&self) -> &'static str {
-        self.inner.format()
-    }
-
     // Each record is read with what is beside it.
     fn stored(&self, _record: u64) -> Result<Option<Stored>> {
         Ok(None)
-    }
-
-    fn object(&self, number: u64) -> Result<&Arc<dyn Object>> {
-        self.inner.object(number)
     }
 
     fn joined(&self) -> Option<SharedSource> {

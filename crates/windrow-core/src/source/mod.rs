@@ -6,6 +6,7 @@ mod concat;
 pub mod conformance;
 mod fit;
 mod floats;
+mod forward;
 mod in_memory;
 mod left_out;
 mod measure;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 pub use fit::Fit;
 pub use floats::Precision;
+pub(crate) use forward::forward;
 pub use in_memory::{HeldBytes, InMemory};
 pub use left_out::LeftOut;
 pub use period::Period;

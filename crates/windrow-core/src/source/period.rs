@@ -84,9 +84,7 @@ impl Lengths for Period {
 
 #[deny(clippy::missing_trait_methods)]
 impl Source for Period {
-    fn schema(&self) -> &Schema {
-        self.inner.schema()
-    }
+    crate::source::forward! { inner: schema text row value rows_from extras beside files format treatment object }
 
     fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
         self.inner.read(self.span(span)?, scratch)
@@ -99,30 +97,6 @@ impl Source for Period {
 
     fn read_track<'a>(&'a self, track: usize, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
         self.inner.read_track(track, self.span(span)?, scratch)
-    }
-
-    fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
-        self.inner.text(record, scratch)
-    }
-
-    fn row(&self, record: u64) -> Result<Row> {
-        self.inner.row(record)
-    }
-
-    fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
-        self.inner.value(record, columns)
-    }
-
-    fn rows_from(&self, first: u64) -> Rows<'_> {
-        self.inner.rows_from(first)
-    }
-
-    fn extras(&self, record: u64) -> Result<Extras> {
-        self.inner.extras(record)
-    }
-
-    fn beside(&self, record: u64, names: &[String]) -> Result<Extras> {
-        self.inner.beside(record, names)
     }
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
@@ -143,10 +117,6 @@ impl Source for Period {
         self.inner.locate(self.span(span)?)
     }
 
-    fn files(&self) -> Vec<FileInfo> {
-        self.inner.files()
-    }
-
     fn fingerprint(&self) -> Result<u64> {
         let mut hash = Xxh3::new();
         hash.update(&self.inner.fingerprint()?.to_le_bytes());
@@ -154,21 +124,9 @@ impl Source for Period {
         Ok(hash.digest())
     }
 
-    fn format(&self) -> &'static str {
-        self.inner.format()
-    }
-
-    fn treatment(&self) -> Option<String> {
-        self.inner.treatment()
-    }
-
     // Where it begins within the record there is not told by this.
     fn stored(&self, _record: u64) -> Result<Option<Stored>> {
         Ok(None)
-    }
-
-    fn object(&self, number: u64) -> Result<&Arc<dyn Object>> {
-        self.inner.object(number)
     }
 
     // What follows a part is not the next one.

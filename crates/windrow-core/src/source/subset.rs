@@ -96,9 +96,7 @@ impl Lengths for Subset {
 
 #[deny(clippy::missing_trait_methods)]
 impl Source for Subset {
-    fn schema(&self) -> &Schema {
-        self.inner.schema()
-    }
+    crate::source::forward! { inner: schema files format treatment object }
 
     fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
         self.asked(span.record, |record| self.inner.read(Span { record, ..span }, scratch))
@@ -155,10 +153,6 @@ impl Source for Subset {
         self.asked(span.record, |record| self.inner.locate(Span { record, ..span }))
     }
 
-    fn files(&self) -> Vec<FileInfo> {
-        self.inner.files()
-    }
-
     fn fingerprint(&self) -> Result<u64> {
         let mut hash = Xxh3::new();
         hash.update(&self.inner.fingerprint()?.to_le_bytes());
@@ -171,20 +165,8 @@ impl Source for Subset {
         Ok(hash.digest())
     }
 
-    fn format(&self) -> &'static str {
-        self.inner.format()
-    }
-
-    fn treatment(&self) -> Option<String> {
-        self.inner.treatment()
-    }
-
     fn stored(&self, record: u64) -> Result<Option<Stored>> {
         self.asked(record, |number| self.inner.stored(number))
-    }
-
-    fn object(&self, number: u64) -> Result<&Arc<dyn Object>> {
-        self.inner.object(number)
     }
 
     // Its records do not follow each other.

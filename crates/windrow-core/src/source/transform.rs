@@ -246,6 +246,8 @@ impl Lengths for Transformed {
 
 #[deny(clippy::missing_trait_methods)]
 impl Source for Transformed {
+    crate::source::forward! { inner: read_track text row value rows_from extras beside locate files format }
+
     fn schema(&self) -> &Schema {
         &self.schema
     }
@@ -266,51 +268,11 @@ impl Source for Transformed {
         })
     }
 
-    fn read_track<'a>(&'a self, track: usize, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
-        self.inner.read_track(track, span, scratch)
-    }
-
-    fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
-        self.inner.text(record, scratch)
-    }
-
-    fn row(&self, record: u64) -> Result<Row> {
-        self.inner.row(record)
-    }
-
-    fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
-        self.inner.value(record, columns)
-    }
-
-    fn rows_from(&self, first: u64) -> Rows<'_> {
-        self.inner.rows_from(first)
-    }
-
-    fn extras(&self, record: u64) -> Result<Extras> {
-        self.inner.extras(record)
-    }
-
-    fn beside(&self, record: u64, names: &[String]) -> Result<Extras> {
-        self.inner.beside(record, names)
-    }
-
-    fn locate(&self, span: Span) -> Result<Vec<Location>> {
-        self.inner.locate(span)
-    }
-
-    fn files(&self) -> Vec<FileInfo> {
-        self.inner.files()
-    }
-
     fn fingerprint(&self) -> Result<u64> {
         let mut hash = Xxh3::new();
         hash.update(&self.inner.fingerprint()?.to_le_bytes());
         hash.update(self.treatment().unwrap_or_default().as_bytes());
         Ok(hash.digest())
-    }
-
-    fn format(&self) -> &'static str {
-        self.inner.format()
     }
 
     fn treatment(&self) -> Option<String> {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use windrow_core::Result;
 use windrow_core::store::Object;
 
-use crate::data_files::DataFiles;
+use windrow_core::format::data_files::DataFiles;
 
 /// Bytes that are read at least: a header and what follows it come in one read.
 const AT_LEAST: u64 = 512;

@@ -23,9 +23,9 @@ use self::glimpse::Glimpse;
 use self::kept::Kept;
 use self::simple::Records;
 use self::write::WriteArrayRecord;
-use crate::data_files::{DataFiles, names_to_join, top_files};
 use crate::payload::{self, Blobs};
 use crate::shard_names::{is_named, must_be_whole, verify_shards};
+use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
 
 /// Files of ArrayRecord.
 #[derive(Clone, Copy, Debug)]

@@ -17,8 +17,8 @@ use windrow_ipc::{Joined, Table};
 
 use self::saved::{DICT, Saved};
 use self::write::WriteArrow;
-use crate::columns;
-use crate::data_files::DataFiles;
+use windrow_core::format::columns;
+use windrow_core::format::data_files::DataFiles;
 
 /// How the names of its files end.
 const SUFFIXES: &[&str] = &[".arrow", ".feather", ".ipc"];

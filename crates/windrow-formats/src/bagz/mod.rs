@@ -14,9 +14,9 @@ use windrow_core::store::{Object, key};
 use windrow_core::{Error, Result};
 
 use self::write::WriteBagz;
-use crate::data_files::{DataFiles, names_to_join, top_files};
 use crate::payload::{self, Blobs};
 use crate::shard_names::{must_be_whole, verify_shards};
+use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
 
 /// What the name of the file with the ends begins with, where they are not at the end of the records.
 const LIMITS: &str = "limits.";

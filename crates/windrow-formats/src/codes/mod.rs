@@ -27,8 +27,8 @@ use self::pt::Grid;
 use self::read::Tracks;
 pub use self::tensor_file::tensor_file;
 use self::write::WriteCodes;
-use super::data_files::{DataFiles, OPENED_AT_ONCE};
-use super::numbers::check_number_options;
+use windrow_core::format::data_files::{DataFiles, OPENED_AT_ONCE};
+use windrow_core::format::numbers::check_number_options;
 
 /// The folder of the tensors, in the usual layout.
 pub(crate) const FOLDER: &str = "encoded_audio";

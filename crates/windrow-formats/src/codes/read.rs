@@ -9,7 +9,7 @@ use windrow_core::{DType, Decode, Element, Error, Kind, Lengths, Result, Span, V
 use super::prompts::Prompts;
 use super::pt::{Grid, TRANSPOSE};
 use super::{Codes, Contradiction};
-use crate::data_files::DataFiles;
+use windrow_core::format::data_files::DataFiles;
 
 /// Codebooks that codecs have, those of one side.
 const USUAL: [u64; 6] = [4, 8, 9, 12, 16, MOST_USUAL];

@@ -6,8 +6,8 @@ use windrow_core::source::Extras;
 use windrow_core::store::Object;
 use windrow_core::{DType, Error, Result};
 
-use crate::data_files::{CHECKED_AT_ONCE, DataFiles};
 use crate::token_runs::{Run, Runs};
+use windrow_core::format::data_files::{CHECKED_AT_ONCE, DataFiles};
 
 /// Bytes of an end.
 const WIDTH: u64 = 8;

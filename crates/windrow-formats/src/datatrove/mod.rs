@@ -15,8 +15,8 @@ use windrow_core::{DType, Element, Error, Result};
 
 use self::index::{Documents, Ends};
 use self::write::WriteDatatrove;
-use super::data_files::{DataFiles, names_to_join, top_files};
 use super::token_runs::{TokenRuns, verify_each};
+use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
 
 const DATA: &str = ".ds";
 const INDEX: &str = ".index";

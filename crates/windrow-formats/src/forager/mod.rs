@@ -28,9 +28,9 @@ use self::names::{FILE_LIST, LOCATIONS, SAMPLE_SCHEMA};
 use self::rows::{LocationRows, Order};
 use self::samples::TokenSamples;
 use self::write::WriteForager;
-use super::data_files::DataFiles;
 use super::json_lines::{JsonLines, Rows, refuse_number_options};
 use super::key_rows::KeyRows;
+use windrow_core::format::data_files::DataFiles;
 
 /// The array of a layout that holds the IDs.
 const TOKENS: &str = "tokens";

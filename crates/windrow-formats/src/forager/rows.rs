@@ -6,9 +6,9 @@ use windrow_core::store::Object;
 use windrow_core::{Error, Result};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::super::data_files::{CHECKED_AT_ONCE, DataFiles, hash_ends};
 use super::super::json_lines::{Row, Rows};
 use super::LOCATIONS;
+use windrow_core::format::data_files::{CHECKED_AT_ONCE, DataFiles, hash_ends};
 
 const ROW_SIZE: u64 = 24;
 

@@ -4,10 +4,10 @@ use windrow_core::format::Format;
 use windrow_core::source::{FileInfo, Location, Schema, Source, Track, check_span};
 use windrow_core::{Decode, Element, Error, Lengths, Result, Span, Values};
 
-use super::super::data_files::DataFiles;
 use super::super::json_lines::{Row, Rows};
 use super::rows::LocationRows;
 use super::{Forager, Layout, TOKENS};
+use windrow_core::format::data_files::DataFiles;
 
 pub(super) struct TokenSamples {
     rows: LocationRows,

@@ -12,12 +12,12 @@ use windrow_core::store::{Object, expanded, expanded_head};
 use windrow_core::threads::in_parts;
 use windrow_core::{Error, Result};
 
-use crate::data_files::DataFiles;
 use crate::gluonts::begins_with_a_row;
 use crate::json_lines::{JsonLines, NAME, Row, Rows, refuse_number_options};
 use crate::key_rows::KeyRows;
 use crate::series_json::begins_with_a_series;
 use crate::{Collection, SeriesJsonLines};
+use windrow_core::format::data_files::DataFiles;
 
 /// Bytes of one unit of work while lines are searched.
 const UNIT: u64 = 32 << 20;

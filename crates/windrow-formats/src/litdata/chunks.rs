@@ -9,7 +9,7 @@ use windrow_core::{Error, Result};
 
 use super::frames::{Frames, Kept, expand};
 use super::index::{Chunk, Index, Items, Storage};
-use crate::data_files::DataFiles;
+use windrow_core::format::data_files::DataFiles;
 
 /// The chunks of an index, opened.
 pub(super) struct Chunks {

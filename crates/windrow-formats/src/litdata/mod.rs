@@ -26,7 +26,7 @@ use self::chunks::Chunks;
 use self::index::{INDEX, Index, Storage};
 use self::samples::Samples;
 use self::write::WriteLitData;
-use crate::columns;
+use windrow_core::format::columns;
 
 /// Chunks of LitData.
 #[derive(Clone, Copy, Debug)]

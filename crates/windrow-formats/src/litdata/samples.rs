@@ -13,7 +13,7 @@ use super::chunks::Chunks;
 use super::index::{Index, Items};
 use super::leaf::{Leaf, MOST_HEAD};
 use super::tree::Tree;
-use crate::columns::{self, Column, Found, Kind};
+use windrow_core::format::columns::{self, Column, Found, Kind};
 
 /// The items of a data set.
 pub(super) struct Samples {

@@ -13,8 +13,8 @@ use windrow_core::store::{Object, key};
 use windrow_core::{DType, Element, Error, Result};
 
 use self::write::WriteLlmc;
-use super::data_files::{DataFiles, names_to_join, top_files};
 use super::token_runs::{Run, Runs, TokenRuns, verify_each};
+use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
 
 /// Bytes before the first token ID.
 const HEADER: u64 = 1024;

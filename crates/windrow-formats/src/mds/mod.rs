@@ -20,7 +20,7 @@ use self::index::{INDEX, Index};
 use self::samples::Samples;
 use self::shards::Shards;
 use self::write::WriteMds;
-use crate::columns;
+use windrow_core::format::columns;
 
 /// Shards of MosaicML Streaming.
 #[derive(Clone, Copy, Debug)]

@@ -13,7 +13,7 @@ use super::Mds;
 use super::encoding::{Encoding, MOST_HEAD};
 use super::index::{Column, Index};
 use super::shards::{Shards, word};
-use crate::columns::{self, Found, Kind};
+use windrow_core::format::columns::{self, Found, Kind};
 
 /// Where the value of each column is.
 type Places = SmallVec<[Range<u64>; 4]>;

@@ -8,7 +8,7 @@ use windrow_core::store::{Object, expanded_checked, key};
 use windrow_core::{Error, Result};
 
 use super::index::{Index, Part, Shard, offsets_end};
-use crate::data_files::DataFiles;
+use windrow_core::format::data_files::DataFiles;
 
 /// The shards of an index, opened.
 pub(super) struct Shards {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_core::store::Object;
 use windrow_core::{DType, Error, Result};
 
-use super::super::data_files::CHECKED_AT_ONCE;
+use windrow_core::format::data_files::CHECKED_AT_ONCE;
 
 pub(crate) const MAGIC: [u8; 9] = *b"MMIDIDX\0\0";
 pub(crate) const VERSION: u64 = 1;

@@ -18,7 +18,7 @@ use windrow_core::{Decode, Element, Error, Lengths, Result, Span, Values};
 
 use self::index::{Index, MAGIC, VERSION, code};
 use self::write::WriteMegatron;
-use super::data_files::DataFiles;
+use windrow_core::format::data_files::DataFiles;
 
 const INDEX: &str = ".idx";
 const DATA: &str = ".bin";

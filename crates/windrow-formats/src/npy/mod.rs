@@ -1,6 +1,6 @@
 //! numpy's `.npy`: one array in a file; also `.npy.gz` and `.npy.zst`.
 
-mod header;
+pub(crate) mod header;
 mod write;
 
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use self::write::WriteNpy;
 pub(super) use self::write::{descr, header};
 use super::arrays::{Array, Arrays, Lies};
 use super::converted::{self, Parse, Shapes};
-use super::numbers::check_number_options;
 use super::pickle;
+use windrow_core::format::numbers::check_number_options;
 
 const SUFFIXES: &[&str] = &[".npy", ".npy.gz", ".npy.zst"];
 

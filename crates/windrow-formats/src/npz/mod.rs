@@ -23,7 +23,7 @@ use zip::CompressionMethod;
 use self::write::WriteNpz;
 use super::arrays::{Array, Arrays, Lies};
 use super::npy::{Header, MOST_PREFIX};
-use super::numbers::check_number_options;
+use windrow_core::format::numbers::check_number_options;
 
 const SUFFIXES: &[&str] = &[".npz"];
 

@@ -4,8 +4,8 @@ use windrow_core::source::Extras;
 use windrow_core::{DType, Error, Result};
 
 use super::table::Table;
-use crate::data_files::DataFiles;
 use crate::token_runs::{Run, Runs};
+use windrow_core::format::data_files::DataFiles;
 
 /// The documents of some files.
 pub(super) struct Documents {

@@ -17,8 +17,8 @@ use windrow_core::{DType, Element, Error, Result};
 use self::documents::Documents;
 use self::table::Table;
 use self::write::WriteOlmo;
-use super::data_files::{DataFiles, names_to_join, top_files};
 use super::token_runs::{TokenRuns, verify_each};
+use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
 
 const DATA: &str = ".npy";
 const DOCUMENTS: &str = ".csv.gz";

@@ -26,7 +26,7 @@ use self::layout::Layout;
 use self::names::{FOLDER, TABLE, file_name, task_of};
 use self::source::Records;
 use self::table::{Stored, Table};
-use super::numbers::check_number_options;
+use windrow_core::format::numbers::check_number_options;
 
 /// A data set in parts, or one part.
 #[derive(Clone, Copy, Debug)]

@@ -12,8 +12,8 @@ use windrow_core::source::{FileInfo, SharedSource};
 use windrow_core::{Array, DType, Error, Place, Result, Row, Value};
 
 pub(crate) use self::write::{Layout, begin};
-use crate::columns::{self, Column, Found, Kind};
 use crate::json_value::json_value;
+use windrow_core::format::columns::{self, Column, Found, Kind};
 
 /// The name of the column that is the record itself.
 const WHOLE: &str = "";

@@ -21,8 +21,8 @@ use windrow_core::{DType, Decode, Element, Error, Kind, Lengths, Result, Span, V
 use self::meta::shard_number;
 use self::table::{Pair, Table};
 use self::write::WriteShards;
-use super::data_files::DataFiles;
-use super::numbers::check_number_options;
+use windrow_core::format::data_files::DataFiles;
+use windrow_core::format::numbers::check_number_options;
 
 /// What describes the shards of a folder.
 pub(super) const META: &str = "meta.json";

@@ -16,9 +16,9 @@ use windrow_core::{Error, Result};
 
 use self::ends::Ends;
 use self::write::WriteTfRecord;
-use crate::data_files::{DataFiles, names_to_join, top_files};
 use crate::payload::{self, Blobs};
 use crate::shard_names::{is_named, must_be_whole, verify_shards};
+use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
 
 /// Bytes before a record: its length, and the checksum of that.
 const BEFORE: u64 = 12;

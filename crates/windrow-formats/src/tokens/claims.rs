@@ -8,8 +8,8 @@ use windrow_core::manifest::{FileRow, MANIFEST_FILE, Manifest};
 use windrow_core::store::{key, open_if_there, plain_name};
 use windrow_core::{DType, Error, Kind, Result};
 
-use super::super::data_files::DataFiles;
 use super::Tokens;
+use windrow_core::format::data_files::DataFiles;
 
 /// What is known of the files of one data set without a look at their IDs.
 pub(super) struct Claims {

@@ -2,7 +2,7 @@
 
 use windrow_core::{DType, Result};
 
-use crate::data_files::DataFiles;
+use windrow_core::format::data_files::DataFiles;
 
 /// The dtype of IDs of which nothing is said: oxidizr's.
 pub(super) const GUESSED: DType = DType::U32;

@@ -24,7 +24,7 @@ use windrow_core::{DType, Decode, Element, Error, Lengths, Result, Span, Values}
 use self::claims::Claims;
 use self::documents::Documents;
 use self::write::WriteTokens;
-use super::data_files::DataFiles;
+use windrow_core::format::data_files::DataFiles;
 
 /// Headerless token files.
 #[derive(Clone, Copy, Debug)]

@@ -22,8 +22,8 @@ use windrow_core::{Error, Result};
 use self::energon::{Chosen, Splits};
 use self::samples::Samples;
 use self::write::WriteWebDataset;
-use crate::columns;
-use crate::data_files::{DataFiles, names_to_join, top_files};
+use windrow_core::format::columns;
+use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
 
 const SUFFIXES: &[&str] = &[".tar", ".tar.gz", ".tgz", ".tar.zst"];
 /// The suffix of the numbers that windrow writes.

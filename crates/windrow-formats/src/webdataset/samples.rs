@@ -12,9 +12,9 @@ use super::names::{key_and_suffix, key_text};
 use super::table::{MOST_SUFFIXES, Table, too_many};
 use super::tar::Walk;
 use super::values::{Coding, Holds};
-use crate::columns::{self, Column, Found, Kind};
-use crate::data_files::DataFiles;
 use crate::npy::{Header, MOST_PREFIX};
+use windrow_core::format::columns::{self, Column, Found, Kind};
+use windrow_core::format::data_files::DataFiles;
 
 /// The column of the key, beside those of the suffixes.
 pub(super) const KEY: &str = "__key__";

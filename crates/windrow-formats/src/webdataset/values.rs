@@ -9,7 +9,7 @@ use super::super::json_value::{error_byte, with_digits};
 use super::super::npy::{Header, descr, header};
 use super::super::npz::arrays_in;
 use super::super::payload::array_of_list;
-use crate::columns::Kind;
+use windrow_core::format::columns::Kind;
 
 /// A compressed member may expand to this much, or so many times its size; more is refused.
 const MOST_EXPANDED: u64 = 1 << 20;

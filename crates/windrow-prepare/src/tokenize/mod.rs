@@ -2,7 +2,7 @@
 
 mod existing;
 mod inputs;
-mod options;
+pub(crate) mod options;
 mod place;
 mod texts;
 
