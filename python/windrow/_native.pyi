@@ -322,15 +322,6 @@ def tokenize(
     messages_field: str | None = None,
     chat_template: _Path | None = None,
     chat_date: str | None = None,
-    samples_folder: str | None = None,
-    postfix: str | None = None,
-    index_folder: str | None = None,
-    zarr_format: Literal[2, 3] | None = None,
-    tokens_chunk_size: SupportsIndex | None = None,
-    seq_starts_chunk_size: SupportsIndex | None = None,
-    chunks_per_shard: SupportsIndex | None = None,
-    max_shard_bytes: SupportsIndex | None = None,
-    block_sums: bool | None = None,
     overwrite: bool = False,
     threads: SupportsIndex | None = None,
     allow_empty: bool = False,
@@ -338,6 +329,7 @@ def tokenize(
     progress: Callable[[dict[str, int]], object] | bool | None = None,
     store_options: Mapping[str, Any] | None = None,
     timeout: float | None = None,
+    **options: SupportsIndex | bool | str | None,
 ) -> dict[str, Any]: ...
 def write(
     out: _Path,

@@ -3,6 +3,7 @@
 mod engine;
 mod read_ahead;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -135,6 +136,17 @@ pub struct Loader {
     stats: Stats,
     // The last batch was an error: iterating ends there.
     has_failed: bool,
+}
+
+impl fmt::Debug for Loader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loader")
+            .field("plan", &self.plan)
+            .field("steps", &self.steps)
+            .field("at", &self.cursor)
+            .field("threads", &self.threads)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Loader {

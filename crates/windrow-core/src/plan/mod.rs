@@ -10,6 +10,7 @@ mod state;
 mod step;
 mod trace;
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -49,6 +50,17 @@ pub struct Plan {
 pub struct Workspace {
     turns: Vec<Turn>,
     feed: feed::Workspace,
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let views: Vec<String> = self.feeds.iter().map(|feed| feed.view().describe()).collect();
+        f.debug_struct("Plan")
+            .field("views", &views)
+            .field("names", &self.names)
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Plan {

@@ -417,6 +417,57 @@ impl<'d> Shapes<'d> {
         }
         Ok(())
     }
+
+    fn begin_dict(&mut self, byte: Option<u64>) -> Result<()> {
+        self.begin_record(byte);
+        self.in_dict = true;
+        self.at = At::Dict;
+        Ok(())
+    }
+
+    // An object that is a record: its keys, and what is beside the series.
+    fn event_of_dict(&mut self, event: Event<'_>, byte: Option<u64>) -> Result<()> {
+        match (self.at, event) {
+            (At::Dict, Event::Key(key)) if key == self.keys.column() && self.found_sequence => {
+                Err(self.error(format!("`{key}` is twice in one record"), byte))
+            }
+            (At::Dict, Event::Key(key)) if key == self.keys.column() => {
+                self.found_sequence = true;
+                self.at = At::Sequence;
+                Ok(())
+            }
+            (At::Dict, Event::Key(key)) => {
+                self.has_start |= key == START;
+                self.at = At::Extra;
+                self.open = 0;
+                self.extra(event, byte)
+            }
+            (At::Dict, Event::DictEnd) => match self.found_sequence {
+                true if self.is_gluonts && !self.has_start => Err(self
+                    .error(format!("expected the key `{START}` in a record, found none"), byte)
+                    .hint("rows of GluonTS have one; format=\"series-jsonl\" reads rows without it")),
+                true if self.extras.len() > MOST_EXTRAS => Err(self.too_much(byte)),
+                true => {
+                    self.keys.decided();
+                    self.warn_of_null();
+                    self.end_record(byte)
+                }
+                false => {
+                    self.keys.ended_without();
+                    let what = format!("expected the key `{}` in a record, found none", self.keys.column());
+                    Err(self.error(what, byte).hint(self.keys.hint()))
+                }
+            },
+            (At::Sequence, Event::List) => {
+                self.at = At::Record;
+                Ok(())
+            }
+            (At::Extra, _) => self.extra(event, byte),
+            // What holds nothing: what follows says so.
+            (_, Event::Empty(_)) => Ok(()),
+            _ => Err(self.unexpected(&event, byte)),
+        }
+    }
 }
 
 impl Sink for Shapes<'_> {
@@ -447,12 +498,7 @@ impl Sink for Shapes<'_> {
                 self.at = At::Record;
                 Ok(())
             }
-            (At::Top, Event::Dict) if self.is_one => {
-                self.begin_record(byte);
-                self.in_dict = true;
-                self.at = At::Dict;
-                Ok(())
-            }
+            (At::Top, Event::Dict) if self.is_one => self.begin_dict(byte),
             (At::Top, Event::List) => {
                 // Its place, should it turn out to be the record itself.
                 self.begin_record(byte);
@@ -468,12 +514,7 @@ impl Sink for Shapes<'_> {
                 self.at = At::Record;
                 Ok(())
             }
-            (At::Records, Event::Dict) => {
-                self.begin_record(byte);
-                self.in_dict = true;
-                self.at = At::Dict;
-                Ok(())
-            }
+            (At::Records, Event::Dict) => self.begin_dict(byte),
             (At::Records, Event::ListEnd) if !self.each => {
                 self.at = At::Done;
                 Ok(())
@@ -517,41 +558,7 @@ impl Sink for Shapes<'_> {
                 self.at = At::Rows;
                 Ok(())
             }
-            (At::Dict, Event::Key(key)) if key == self.keys.column() && self.found_sequence => {
-                Err(self.error(format!("`{key}` is twice in one record"), byte))
-            }
-            (At::Dict, Event::Key(key)) if key == self.keys.column() => {
-                self.found_sequence = true;
-                self.at = At::Sequence;
-                Ok(())
-            }
-            (At::Dict, Event::Key(key)) => {
-                self.has_start |= key == START;
-                self.at = At::Extra;
-                self.open = 0;
-                self.extra(event, byte)
-            }
-            (At::Dict, Event::DictEnd) => match self.found_sequence {
-                true if self.is_gluonts && !self.has_start => Err(self
-                    .error(format!("expected the key `{START}` in a record, found none"), byte)
-                    .hint("rows of GluonTS have one; format=\"series-jsonl\" reads rows without it")),
-                true if self.extras.len() > MOST_EXTRAS => Err(self.too_much(byte)),
-                true => {
-                    self.keys.decided();
-                    self.warn_of_null();
-                    self.end_record(byte)
-                }
-                false => {
-                    self.keys.ended_without();
-                    let what = format!("expected the key `{}` in a record, found none", self.keys.column());
-                    Err(self.error(what, byte).hint(self.keys.hint()))
-                }
-            },
-            (At::Sequence, Event::List) => {
-                self.at = At::Record;
-                Ok(())
-            }
-            (At::Extra, _) => self.extra(event, byte),
+            (At::Dict | At::Sequence | At::Extra, event) => self.event_of_dict(event, byte),
             (At::Record, Event::Empty(dtype)) => {
                 self.writer.is_of(dtype);
                 Ok(())

@@ -244,40 +244,9 @@ impl<'a, 'b> Machine<'a, 'b> {
         }
     }
 
+    // Numbers and containers are the most of a pickle.
     fn step(&mut self, opcode: u8) -> Result<()> {
         match opcode {
-            0x80 => match self.byte()? {
-                0..=5 => Ok(()),
-                version => {
-                    Err(self.arena.wrong(format!("a pickle of protocol {version}, where 0 to 5 are known")))
-                }
-            },
-            // A frame says how much to read at once; nothing follows from it here but that it fits.
-            0x95 => {
-                let size = self.unsigned(8)?;
-                let left = self.input.len().saturating_sub(self.at) as u64;
-                match size <= left {
-                    true => Ok(()),
-                    false => Err(self.arena.wrong(format!("a frame of {size} bytes, where {left} are left"))),
-                }
-            }
-            b'(' => {
-                self.marks.push(self.stack.len());
-                Ok(())
-            }
-            // Without a value to take, it takes the mark.
-            b'0' => match self.marks.last() {
-                Some(&mark) if mark == self.stack.len() => {
-                    self.marks.pop();
-                    Ok(())
-                }
-                _ => self.pop().map(drop),
-            },
-            b'1' => self.marked().map(drop),
-            b'2' => {
-                let value = self.top()?;
-                self.push(value)
-            }
             b'N' => self.push(Value::None),
             0x88 => self.push(Value::Bool(true)),
             0x89 => self.push(Value::Bool(false)),
@@ -322,34 +291,13 @@ impl<'a, 'b> Machine<'a, 'b> {
                 let bytes = self.counted(4)?;
                 self.push_long(bytes)
             }
-            0x8c => self.counted(1).and_then(|bytes| self.push_text(bytes)),
-            b'X' => self.counted(4).and_then(|bytes| self.push_text(bytes)),
-            0x8d => self.counted(8).and_then(|bytes| self.push_text(bytes)),
-            b'V' => {
-                let line = self.line()?;
-                self.arena.budget.take(line.len() as u64)?;
-                let text = raw_unicode(line)
-                    .ok_or_else(|| self.arena.wrong("expected a text with whole escapes"))?;
-                self.push_node(Node::Text(Cow::Owned(text)))
-            }
-            b'C' | b'U' => {
-                let bytes = self.counted(1)?;
-                self.push_node(Node::Bytes(Cow::Borrowed(bytes)))
-            }
-            b'B' | b'T' => {
-                let bytes = self.counted(4)?;
-                self.push_node(Node::Bytes(Cow::Borrowed(bytes)))
-            }
-            0x8e | 0x96 => {
-                let bytes = self.counted(8)?;
-                self.push_node(Node::Bytes(Cow::Borrowed(bytes)))
-            }
-            b'S' => {
-                let line = self.line()?;
-                self.arena.budget.take(line.len() as u64)?;
-                let bytes = quoted(line).ok_or_else(|| self.arena.wrong("expected a string in quotes"))?;
-                self.push_node(Node::Bytes(Cow::Owned(bytes)))
-            }
+            _ => self.container(opcode),
+        }
+    }
+
+    // Lists, tuples and dicts, and what is added to them; the memo.
+    fn container(&mut self, opcode: u8) -> Result<()> {
+        match opcode {
             b']' => self.push_node(Node::List(Vec::new())),
             b')' => self.push_node(Node::Tuple(Vec::new())),
             b'}' => self.push_node(Node::Dict(Vec::new())),
@@ -393,6 +341,87 @@ impl<'a, 'b> Machine<'a, 'b> {
             b'g' => self.decimal().and_then(|number| self.recall(number)),
             b'h' => self.unsigned(1).and_then(|number| self.recall(number)),
             b'j' => self.unsigned(4).and_then(|number| self.recall(number)),
+            _ => self.text(opcode),
+        }
+    }
+
+    // Texts and bytes.
+    fn text(&mut self, opcode: u8) -> Result<()> {
+        match opcode {
+            0x8c => self.counted(1).and_then(|bytes| self.push_text(bytes)),
+            b'X' => self.counted(4).and_then(|bytes| self.push_text(bytes)),
+            0x8d => self.counted(8).and_then(|bytes| self.push_text(bytes)),
+            b'V' => {
+                let line = self.line()?;
+                self.arena.budget.take(line.len() as u64)?;
+                let text = raw_unicode(line)
+                    .ok_or_else(|| self.arena.wrong("expected a text with whole escapes"))?;
+                self.push_node(Node::Text(Cow::Owned(text)))
+            }
+            b'C' | b'U' => {
+                let bytes = self.counted(1)?;
+                self.push_node(Node::Bytes(Cow::Borrowed(bytes)))
+            }
+            b'B' | b'T' => {
+                let bytes = self.counted(4)?;
+                self.push_node(Node::Bytes(Cow::Borrowed(bytes)))
+            }
+            0x8e | 0x96 => {
+                let bytes = self.counted(8)?;
+                self.push_node(Node::Bytes(Cow::Borrowed(bytes)))
+            }
+            b'S' => {
+                let line = self.line()?;
+                self.arena.budget.take(line.len() as u64)?;
+                let bytes = quoted(line).ok_or_else(|| self.arena.wrong("expected a string in quotes"))?;
+                self.push_node(Node::Bytes(Cow::Owned(bytes)))
+            }
+            _ => self.control(opcode),
+        }
+    }
+
+    // The protocol, frames, marks and the stack.
+    fn control(&mut self, opcode: u8) -> Result<()> {
+        match opcode {
+            0x80 => match self.byte()? {
+                0..=5 => Ok(()),
+                version => {
+                    Err(self.arena.wrong(format!("a pickle of protocol {version}, where 0 to 5 are known")))
+                }
+            },
+            // A frame says how much to read at once; nothing follows from it here but that it fits.
+            0x95 => {
+                let size = self.unsigned(8)?;
+                let left = self.input.len().saturating_sub(self.at) as u64;
+                match size <= left {
+                    true => Ok(()),
+                    false => Err(self.arena.wrong(format!("a frame of {size} bytes, where {left} are left"))),
+                }
+            }
+            b'(' => {
+                self.marks.push(self.stack.len());
+                Ok(())
+            }
+            // Without a value to take, it takes the mark.
+            b'0' => match self.marks.last() {
+                Some(&mark) if mark == self.stack.len() => {
+                    self.marks.pop();
+                    Ok(())
+                }
+                _ => self.pop().map(drop),
+            },
+            b'1' => self.marked().map(drop),
+            b'2' => {
+                let value = self.top()?;
+                self.push(value)
+            }
+            _ => self.object(opcode),
+        }
+    }
+
+    // Names, what is called, and what is refused.
+    fn object(&mut self, opcode: u8) -> Result<()> {
+        match opcode {
             b'c' => {
                 let module = self.line_text()?;
                 let name = self.line_text()?;

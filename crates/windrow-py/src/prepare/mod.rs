@@ -17,7 +17,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use windrow::prepare::{self, Encode, IndexOptions, TokenizeOptions};
+use windrow::prepare::{self, Encode, IndexOptions, Report, TokenizeOptions};
 use windrow::text::Tokenizer;
 use windrow::{
     ChatEncoder, Error, Kind, MaskedEncoder, Paths, TextEncoder, formats as all_formats, loss_mask,
@@ -26,7 +26,6 @@ use windrow::{
 
 use crate::prepare::callback::{Ids, LineEncoder, Masks, Watcher};
 use crate::prepare::given::gives_mask;
-use crate::prepare::own_options::OwnOptions;
 use crate::prepare::remainder::remainder_of;
 use crate::prepare::texts::Wanted;
 use crate::python::dtype::{AnyDType, numpy_ready};
@@ -50,6 +49,9 @@ use crate::python::waiting::wait_for;
 ///     allow_empty: no JSONL file at all, or only empty ones, give an empty index.
 ///     progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
 ///     store_options, timeout: of URLs, as for ``open``.
+///     **options: those that the format has of its own, as for ``write``. With ``to="forager"`` ``samples_folder``, ``postfix``,
+///         ``index_folder``: names of folders and files, ``tokenized-samples`` twice, and ``index``; with it and with ``"tokens"``
+///         ``block_sums=False``: keep no sum of every 4 KiB, for ``open(verify="always")``; the others always have them.
 ///
 /// Returns:
 ///     A dict: unchanged, output, files, records, input_bytes, ….
@@ -135,12 +137,6 @@ pub(crate) fn index<'py>(
 ///     chat_template: with ``chat``, a file with a Jinja template, or ``chatml``, ``gemma``, ``llama3``, ``zephyr``; by default the one
 ///         beside the tokenizer.json.
 ///     chat_date: with ``chat``, the day for templates that ask for it, ``"2026-01-31"``; by default today.
-///     samples_folder, postfix, index_folder: names of folders and files with ``to="forager"``: ``tokenized-samples`` twice,
-///         and ``index``.
-///     zarr_format, tokens_chunk_size, seq_starts_chunk_size, chunks_per_shard: as ``write``.
-///     max_shard_bytes: most bytes of a file with ``to="shards"``, 5 GiB.
-///     block_sums: with ``to="forager"`` and ``"tokens"``, keep a sum of every 4 KiB of samples or ``tokens.bin``, for
-///         ``open(verify="always")``; the other formats always have them.
 ///     overwrite: replace an existing output.
 ///     threads: encoding threads; a Python function always runs alone.
 ///     allow_empty: no input at all, or only empty ones, give an empty output.
@@ -168,10 +164,8 @@ pub(crate) fn index<'py>(
 /// >>> wr.tokenize((text for text in ["ab", "cde"]), folder / "again", tokenizer="bytes")["tokens"]
 /// 5
 #[pyfunction]
-#[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text", mask_field=None, text_function=None, split=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop", pad_value=None, special_tokens=false, chat=false, messages_field=None, chat_template=None, chat_date=None, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None,
-                    seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None,
-                    block_sums=None, overwrite=false, threads=None, allow_empty=false, durable=true, progress=None, store_options=None, timeout=None, **unknown),
-       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', mask_field=None, text_function=None, split=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', pad_value=None, special_tokens=False, chat=False, messages_field=None, chat_template=None, chat_date=None, samples_folder=None, postfix=None, index_folder=None, zarr_format=None, tokens_chunk_size=None, seq_starts_chunk_size=None, chunks_per_shard=None, max_shard_bytes=None, block_sums=None, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None, store_options=None, timeout=None)")]
+#[pyo3(signature = (inputs, out, *, tokenizer, to="forager", sample_size=None, eos=Eos::Auto, text_field="text", mask_field=None, text_function=None, split=None, dtype=None, vocab_size=None, append_eos=false, remainder="drop", pad_value=None, special_tokens=false, chat=false, messages_field=None, chat_template=None, chat_date=None, overwrite=false, threads=None, allow_empty=false, durable=true, progress=None, store_options=None, timeout=None, **options),
+       text_signature = "(inputs, out, *, tokenizer, to='forager', sample_size=None, eos='auto', text_field='text', mask_field=None, text_function=None, split=None, dtype=None, vocab_size=None, append_eos=False, remainder='drop', pad_value=None, special_tokens=False, chat=False, messages_field=None, chat_template=None, chat_date=None, overwrite=False, threads=None, allow_empty=False, durable=True, progress=None, store_options=None, timeout=None, **options)")]
 #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
 pub(crate) fn tokenize<'py>(
     py: Python<'py>,
@@ -195,15 +189,6 @@ pub(crate) fn tokenize<'py>(
     messages_field: Option<String>,
     chat_template: Option<PathBuf>,
     chat_date: Option<String>,
-    samples_folder: Option<String>,
-    postfix: Option<String>,
-    index_folder: Option<String>,
-    zarr_format: Option<Count>,
-    tokens_chunk_size: Option<Count>,
-    seq_starts_chunk_size: Option<Count>,
-    chunks_per_shard: Option<Count>,
-    max_shard_bytes: Option<Count>,
-    block_sums: Option<bool>,
     overwrite: bool,
     threads: Option<Count>,
     allow_empty: bool,
@@ -211,9 +196,9 @@ pub(crate) fn tokenize<'py>(
     progress: Option<Py<PyAny>>,
     store_options: Option<StoreOptions>,
     timeout: Option<f64>,
-    unknown: Option<&Bound<'_, PyDict>>,
+    options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    none_left(py, "tokenize", unknown)?;
+    let to = own_options::writer(py, "tokenize", to, options)?;
     let stores = stores(py, store_options, timeout)?;
     let wanted = match (chat, &mask_field) {
         (true, _) => Wanted::Json(ChatEncoder::fields(messages_field.as_deref())),
@@ -221,28 +206,16 @@ pub(crate) fn tokenize<'py>(
         (false, None) => Wanted::Text(text_field.to_string()),
     };
     let mut inputs = texts::Inputs::of(inputs, wanted)?;
-    let own = OwnOptions {
-        max_shard_bytes,
-        zarr_format,
-        tokens_chunk_size,
-        seq_starts_chunk_size,
-        chunks_per_shard,
-        samples_folder,
-        postfix,
-        index_folder,
-        block_sums,
-        ..OwnOptions::default()
-    };
-    let to = windrow::writer(to, &own.given()).or_raise(py)?;
-    let of_chat = [
-        ("messages_field", messages_field.is_some()),
-        ("chat_template", chat_template.is_some()),
-        ("chat_date", chat_date.is_some()),
-    ];
-    if let Some((option, _)) = of_chat.into_iter().find(|(_, is_given)| *is_given && !chat) {
-        let error = Error::config(format!("{option} is set, but the records are not conversations"));
-        return Err(raise(py, &error.field(option).hint("pass chat=True")));
-    }
+    let of_chat = |is_given: bool| is_given && !chat;
+    const NO_CHAT: &str = "the records are not conversations: pass chat=True";
+    refuse_unused(
+        py,
+        &[
+            ("messages_field", of_chat(messages_field.is_some()), NO_CHAT),
+            ("chat_template", of_chat(chat_template.is_some()), NO_CHAT),
+            ("chat_date", of_chat(chat_date.is_some()), NO_CHAT),
+        ],
+    )?;
     let options = TokenizeOptions {
         sample_size: sample_size.map(|s| s.0),
         dtype: dtype.map(|d| d.0),
@@ -255,82 +228,66 @@ pub(crate) fn tokenize<'py>(
     };
     let pads = choice::<Rest>(py, "remainder", remainder, &["drop", "pad"])? == Rest::Pad;
     let pad_value = pad_value.map(|id| id.named(py, "pad_value")).transpose()?;
-    let watcher = Watcher::new(py, progress)?;
+    let work = Work { stores, out, watcher: Watcher::new(py, progress)? };
     let are_texts = matches!(inputs, texts::Inputs::Texts(_));
-    let run = |inputs: &mut texts::Inputs, encoder: &dyn Encode, options: &TokenizeOptions| {
-        py.detach(|| match inputs {
-            texts::Inputs::Paths(paths) => Paths::list(paths.iter())
-                .inputs(&stores, options.split.as_deref())
-                .and_then(|inputs| prepare::tokenize_with(&inputs, &out, encoder, options, &stores, &watcher))
-                .map_err(|e| texts::or_texts(e, paths)),
-            texts::Inputs::Texts(texts) => {
-                prepare::tokenize_texts(texts, &out, encoder, options, &stores, &watcher)
-            }
-        })
-    };
     if chat {
-        let of_text = [
-            ("eos", !matches!(eos, Eos::Auto | Eos::Nothing)),
-            ("append_eos", append_eos),
-            ("text_field", text_field != "text"),
-            ("mask_field", mask_field.is_some()),
-            ("text_function", text_function.is_some()),
-            ("special_tokens", special_tokens),
-            ("vocab_size", vocab_size.is_some()),
-        ];
-        if let Some((option, _)) = of_text.into_iter().find(|(_, is_given)| *is_given) {
-            return Err(raise(py, &not_of_chat(option)));
-        }
-        let Some(loaded) = loaded(py, tokenizer)? else {
-            return Err(PyTypeError::new_err("with chat=True, tokenizer is a Tokenizer, a name or a path"));
-        };
-        let template = chat_template.map(|template| template.to_string_lossy().into_owned());
-        let encoder = py.detach(|| {
-            ChatEncoder::new(loaded, messages_field.as_deref(), template.as_deref(), chat_date.as_deref())
-        });
-        let encoder = encoder.or_raise(py)?;
+        refuse_of_text(
+            py,
+            &[
+                ("eos", !matches!(eos, Eos::Auto | Eos::Nothing)),
+                ("append_eos", append_eos),
+                ("text_field", text_field != "text"),
+                ("mask_field", mask_field.is_some()),
+                ("text_function", text_function.is_some()),
+                ("special_tokens", special_tokens),
+                ("vocab_size", vocab_size.is_some()),
+            ],
+        )?;
+        let encoder = chat_encoder(py, tokenizer, messages_field, chat_template, chat_date)?;
         let remainder = remainder_of(pads, pad_value, encoder.eos()).or_raise(py)?;
         let options = ChatEncoder::options(TokenizeOptions { remainder, ..options });
-        let report = run(&mut inputs, &encoder, &options);
-        return json::plain(py, &watcher.finish(py, report)?);
+        let report = work.run(py, &mut inputs, &encoder, &options);
+        return work.finish(py, report);
     }
     let ids = ids_of(py, tokenizer, text_field, special_tokens)?;
     let is_function = matches!(ids, Ids::Function(_));
-    let unused = match ids {
-        Ids::Tokenizer(_) => {
-            vocab_size.map(|_| ("vocab_size", "the tokenizer says its own: it is for a function"))
-        }
-        Ids::Function(_) => {
-            special_tokens.then_some(("special_tokens", "a function says itself what is special"))
-        }
-    };
-    let masks_itself = mask_field.is_some() && is_function;
-    let unused = unused
-        .or(masks_itself.then_some(("mask_field", "a function gives the mask itself: a tuple (ids, mask)")));
-    let has_no_field = mask_field.is_some() && text_function.is_some();
-    let unused = unused.or(has_no_field.then_some(("text_function", "mask_field names a field of the line")));
-    let is_field_idle = text_function.is_some() && text_field != "text";
-    let unused =
-        unused.or(is_field_idle.then_some(("text_field", "text_function takes the text from the line")));
-    let is_function_idle = text_function.is_some() && are_texts;
-    let unused =
-        unused.or(is_function_idle.then_some(("text_function", "an iterable gives texts, not lines")));
-    if let Some((option, why)) = unused {
-        return Err(raise(py, &Error::config(format!("{option} is set, but {why}")).field(option)));
-    }
+    refuse_unused(
+        py,
+        &[
+            (
+                "vocab_size",
+                !is_function && vocab_size.is_some(),
+                "the tokenizer says its own: it is for a function",
+            ),
+            ("special_tokens", is_function && special_tokens, "a function says itself what is special"),
+            (
+                "mask_field",
+                is_function && mask_field.is_some(),
+                "a function gives the mask itself: a tuple (ids, mask)",
+            ),
+            (
+                "text_function",
+                mask_field.is_some() && text_function.is_some(),
+                "mask_field names a field of the line",
+            ),
+            (
+                "text_field",
+                text_function.is_some() && text_field != "text",
+                "text_function takes the text from the line",
+            ),
+            ("text_function", text_function.is_some() && are_texts, "an iterable gives texts, not lines"),
+        ],
+    )?;
     let append_eos = append_eos || matches!(eos, Eos::Append);
     let eos = eos.resolve(py, &ids)?;
     let remainder = remainder_of(pads, pad_value, eos).or_raise(py)?;
     let options = TokenizeOptions { eos, append_eos, remainder, ..options };
-    let ids = match (ids, mask_field) {
-        (Ids::Tokenizer(encoder), Some(mask_field)) => {
-            let encoder = MaskedEncoder::new(encoder, text_field, &mask_field).or_raise(py)?;
-            let report = run(&mut inputs, &encoder, &MaskedEncoder::options(options));
-            return json::plain(py, &watcher.finish(py, report)?);
-        }
-        (ids, _) => ids,
-    };
-    let mut encoder = LineEncoder {
+    if let (Ids::Tokenizer(encoder), Some(mask_field)) = (&ids, mask_field) {
+        let encoder = MaskedEncoder::new(encoder.clone(), text_field, &mask_field).or_raise(py)?;
+        let report = work.run(py, &mut inputs, &encoder, &MaskedEncoder::options(options));
+        return work.finish(py, report);
+    }
+    let encoder = LineEncoder {
         described: ids.described(py, text_field, text_function.as_ref())?,
         ids,
         field: text_field.to_string(),
@@ -339,30 +296,105 @@ pub(crate) fn tokenize<'py>(
         eos,
         masks: Masks::expected(false),
     };
-    // What the first text gives decides, where it can be had without reading.
-    let has_masks = is_function && {
-        let first = match &mut inputs {
-            texts::Inputs::Texts(texts) => texts.peek(),
-            texts::Inputs::Paths(_) => None,
-        };
-        gives_mask(tokenizer, first)?
-    };
-    let mut tokenize = |has_masks: bool| {
-        encoder.masks = Masks::expected(has_masks);
-        let tracks = if has_masks { vec![loss_mask::track()] } else { Vec::new() };
-        let report = run(&mut inputs, &encoder, &TokenizeOptions { tracks, ..options.clone() });
-        (report, encoder.masks.is_other())
-    };
-    let (mut report, is_other) = tokenize(has_masks);
-    // A short text need not be answered as the texts are; nor is what is there an output without masks, then.
-    let is_there = report.as_ref().is_err_and(|e| e.kind() == Kind::Exists);
-    if is_function && !are_texts && (is_other || is_there) {
-        let (again, _) = tokenize(!has_masks);
-        if is_other || again.as_ref().map_or_else(|e| is_end(py, e), |_| true) {
-            report = again;
-        }
+    work.by_function(py, &mut inputs, encoder, &options, is_function.then_some(tokenizer))
+}
+
+// Where a tokenisation writes, and who watches it.
+struct Work {
+    stores: windrow::format::Options,
+    out: PathBuf,
+    watcher: Watcher,
+}
+
+impl Work {
+    fn run(
+        &self,
+        py: Python<'_>,
+        inputs: &mut texts::Inputs,
+        encoder: &dyn Encode,
+        options: &TokenizeOptions,
+    ) -> windrow::Result<Report> {
+        let Work { stores, out, watcher } = self;
+        py.detach(|| match inputs {
+            texts::Inputs::Paths(paths) => Paths::list(paths.iter())
+                .inputs(stores, options.split.as_deref())
+                .and_then(|inputs| prepare::tokenize_with(&inputs, out, encoder, options, stores, watcher))
+                .map_err(|e| texts::or_texts(e, paths)),
+            texts::Inputs::Texts(texts) => {
+                prepare::tokenize_texts(texts, out, encoder, options, stores, watcher)
+            }
+        })
     }
-    json::plain(py, &watcher.finish(py, report)?)
+
+    fn finish<'py>(self, py: Python<'py>, report: windrow::Result<Report>) -> PyResult<Bound<'py, PyAny>> {
+        json::plain(py, &self.watcher.finish(py, report)?)
+    }
+
+    // What a function of the user's gives for the first text says whether it gives masks, where that can be had without reading.
+    fn by_function<'py>(
+        self,
+        py: Python<'py>,
+        inputs: &mut texts::Inputs,
+        mut encoder: LineEncoder,
+        options: &TokenizeOptions,
+        function: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let first = match inputs {
+            texts::Inputs::Texts(texts) if function.is_some() => texts.peek(),
+            _ => None,
+        };
+        let has_masks = function.map_or(Ok(false), |function| gives_mask(function, first))?;
+        let are_texts = matches!(inputs, texts::Inputs::Texts(_));
+        let mut tokenize = |has_masks: bool| {
+            encoder.masks = Masks::expected(has_masks);
+            let tracks = if has_masks { vec![loss_mask::track()] } else { Vec::new() };
+            let report = self.run(py, inputs, &encoder, &TokenizeOptions { tracks, ..options.clone() });
+            (report, encoder.masks.is_other())
+        };
+        let (mut report, is_other) = tokenize(has_masks);
+        // A short text need not be answered as the texts are; nor is what is there an output without masks, then.
+        let is_there = report.as_ref().is_err_and(|e| e.kind() == Kind::Exists);
+        if function.is_some() && !are_texts && (is_other || is_there) {
+            let (again, _) = tokenize(!has_masks);
+            if is_other || again.as_ref().map_or_else(|e| is_end(py, e), |_| true) {
+                report = again;
+            }
+        }
+        self.finish(py, report)
+    }
+}
+
+fn chat_encoder(
+    py: Python<'_>,
+    tokenizer: &Bound<'_, PyAny>,
+    messages_field: Option<String>,
+    template: Option<PathBuf>,
+    date: Option<String>,
+) -> PyResult<ChatEncoder> {
+    let Some(loaded) = loaded(py, tokenizer)? else {
+        return Err(PyTypeError::new_err("with chat=True, tokenizer is a Tokenizer, a name or a path"));
+    };
+    let template = template.map(|template| template.to_string_lossy().into_owned());
+    py.detach(|| ChatEncoder::new(loaded, messages_field.as_deref(), template.as_deref(), date.as_deref()))
+        .or_raise(py)
+}
+
+// Refuses the first option of texts that is given for conversations.
+fn refuse_of_text(py: Python<'_>, options: &[(&'static str, bool)]) -> PyResult<()> {
+    match options.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(raise(py, &not_of_chat(option))),
+        None => Ok(()),
+    }
+}
+
+// Refuses the first option that would have no effect.
+fn refuse_unused(py: Python<'_>, options: &[(&str, bool, &str)]) -> PyResult<()> {
+    match options.iter().find(|(_, is_unused, _)| *is_unused) {
+        Some((option, _, why)) => {
+            Err(raise(py, &Error::config(format!("{option} is set, but {why}")).field(*option)))
+        }
+        None => Ok(()),
+    }
 }
 
 // A tokenizer of windrow's, by itself, its name or its path.

@@ -3,6 +3,7 @@
 pub(crate) mod mixed;
 pub(crate) mod shares;
 
+use std::fmt;
 use std::sync::Arc;
 
 use windrow_core::plan::{Feed, Plan};
@@ -24,8 +25,18 @@ pub struct Mixture {
     sequence: Option<Arc<Mix>>,
 }
 
+impl fmt::Debug for Mixture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mixture")
+            .field("names", &self.names)
+            .field("samples", &self.samples)
+            .field("shares", &self.shares)
+            .finish_non_exhaustive()
+    }
+}
+
 /// What a mixture is made of.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub enum Part {
     /// A view.
     View(Box<Samples>),

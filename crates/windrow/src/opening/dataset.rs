@@ -1,5 +1,7 @@
 //! An opened data set: its records by number, and what it is.
 
+use std::fmt;
+
 use serde_json::Value;
 use windrow_core::collate::mask_columns;
 use windrow_core::format::Options;
@@ -79,6 +81,17 @@ pub struct Info {
 }
 
 const MOST_COUNTED: u64 = 10_000_000;
+
+impl fmt::Debug for Dataset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let format = self.source.format();
+        f.debug_struct("Dataset")
+            .field("paths", &format_args!("{}", self.paths))
+            .field("format", &format)
+            .field("records", &self.source.len())
+            .finish_non_exhaustive()
+    }
+}
 
 impl Dataset {
     /// What was found there, and the part of it that the options name.

@@ -6,6 +6,7 @@ use windrow_prepare::{Encode, Encoded, Ids, LinePlace, Takes, text_of};
 use windrow_text::Tokenizer;
 
 /// Takes the text of a JSON field, or of a column, and encodes it.
+#[derive(Clone)]
 pub struct TextEncoder {
     tokenizer: Tokenizer,
     field: String,

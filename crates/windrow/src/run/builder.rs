@@ -19,7 +19,7 @@ use crate::views::scaler::{Scaler, function_in_text};
 
 /// Makes a [`Loader`]. Defaults: batch size 1, shuffled, seed 0, the last partial batch left out, for ever, rank and
 /// world size from the environment of torchrun or Slurm, threads as there are cores, 4 batches ahead.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct LoaderBuilder {
     from: From,
     shuffle: Shuffle,
@@ -33,7 +33,7 @@ pub struct LoaderBuilder {
     prefetch: usize,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 enum From {
     One(Box<Samples>),
     Mixed(Mixture),

@@ -1,5 +1,7 @@
 //! Samples by number.
 
+use std::fmt;
+
 use windrow_core::collate::{Batch, Labels, ScaledBy};
 use windrow_core::plan::{Feed, Pick, records_of};
 use windrow_core::view::Coverage;
@@ -18,6 +20,17 @@ pub struct Samples {
     pub(crate) recipe: RecipePart,
     pub(crate) by: ScaledBy,
     pub(crate) grouping: Option<Grouping>,
+}
+
+impl fmt::Debug for Samples {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Samples")
+            .field("data", &self.data)
+            .field("view", &self.recipe.view)
+            .field("dtype", &self.recipe.dtype)
+            .field("len", &self.feed.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Samples {

@@ -114,7 +114,7 @@ fn every_kind_of_file_gives_the_same_windows() {
 fn a_gap_is_named_by_record_and_byte() {
     alone("real_series::a_gap_is_named_by_record_and_byte", || {
         let path = real().join("series_with_gaps.jsonl");
-        let error = open(&path).err().expect("a gap is no number");
+        let error = open(&path).expect_err("a gap is no number");
         let text = fs::read_to_string(&path).unwrap();
         assert_eq!(error.place().record, Some(0), "{error}");
         assert_eq!(error.place().byte, text.find("null").map(|at| at as u64), "{error}");

@@ -133,3 +133,21 @@ fn what_is_no_row_is_refused_by_name() {
         .unwrap();
     assert_eq!(e.message(), "\"r\" gives rows, \"t\" tensors");
 }
+
+#[test]
+fn what_users_hold_shows_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages.jsonl");
+    std::fs::write(&path, "{\"text\": \"one\"}\n{\"text\": \"two\"}\n").unwrap();
+    let data = open(&path).unwrap();
+    assert!(format!("{data:?}").contains("records: 2"), "{data:?}");
+    let rows = data.rows(&["text"]).unwrap();
+    let builder = rows.loader().batch_size(2).rank(0, 1);
+    let loader = builder.build().unwrap();
+    for shown in [format!("{rows:?}"), format!("{builder:?}")] {
+        assert!(shown.contains("columns: Some([\"text\"])"), "{shown}");
+    }
+    assert!(format!("{loader:?}").contains("seed: 0"), "{loader:?}");
+    // Results of them can be asked for their errors.
+    assert_eq!(open(folder.path().join("none")).unwrap_err().kind(), windrow::Kind::NotFound);
+}
