@@ -145,13 +145,13 @@ $(VENV)/site/.installed: python/requirements-site.txt
 	$(VENV)/site/bin/python -m pip install --quiet --disable-pip-version-check -r python/requirements-site.txt
 	touch $@
 
-# A source archive, and from it a wheel for Linux with glibc 2.28 or later, in target/dist; each Python here tries it in a new environment.
+# A source archive, and from it a wheel for Linux with glibc 2.28 or later, in target/wheels; each Python here tries it in a new environment.
 dist: py licences $(VENV)/dist/.installed
 	$(BIN)/python packaging/pages.py
-	rm -rf target/dist
-	CARGO_TARGET_DIR=$(abspath target) PATH="$(abspath $(VENV))/dist/bin:$$PATH" maturin build --profile dist --sdist --zig --compatibility manylinux_2_28 --compression-level 9 --out target/dist
-	$(VENV)/dist/bin/python packaging/check.py target/dist/*.whl
-	$(VENV)/dist/bin/python -m twine check --strict target/dist/*
+	rm -rf target/wheels
+	CARGO_TARGET_DIR=$(abspath target) PATH="$(abspath $(VENV))/dist/bin:$$PATH" maturin build --profile dist --sdist --zig --compatibility manylinux_2_28 --compression-level 9 --out target/wheels
+	$(VENV)/dist/bin/python packaging/check.py target/wheels/*.whl
+	$(VENV)/dist/bin/python -m twine check --strict target/wheels/*
 	cargo publish --workspace --dry-run --no-verify --quiet --allow-dirty
 	# As if the crates that those of frameworks/ depend on were published.
 	cp frameworks/Cargo.lock target/frameworks.lock
