@@ -36,7 +36,7 @@ pub(crate) fn writer(
     };
     let known = windrow::write_options(to);
     if let Some(name) =
-        error.place().field.as_ref().filter(|name| own.contains_key(*name) && !known.contains(&name.as_str()))
+        error.place().field.as_ref().filter(|name| own.contains_key(*name) && !is_of_a_format(name))
     {
         let mut names = options_of(py, called)?;
         names.extend(known.into_iter().map(str::to_string));
@@ -47,6 +47,11 @@ pub(crate) fn writer(
         }
     }
     Err(raise(py, &error))
+}
+
+// What is an option of another format is no mistake of typing.
+fn is_of_a_format(name: &str) -> bool {
+    windrow::written().iter().any(|format| format.info.write_options.iter().any(|option| option.name == name))
 }
 
 // numpy's numbers and bools, too.

@@ -122,34 +122,6 @@ impl ViewRecipe {
         serde_json::from_value(recipe).map_err(|e| Error::config(format!("{view}: {e}")))
     }
 
-    pub(crate) fn kind(&self) -> &dyn ViewKind {
-        match self {
-            ViewRecipe::Pack(view) => view,
-            ViewRecipe::Records(view) => view,
-            ViewRecipe::Windows(view) => view,
-            ViewRecipe::Crop(view) => view,
-            ViewRecipe::Codes(view) => view,
-            ViewRecipe::Bins(view) => view,
-            ViewRecipe::Cursor(view) => view,
-            ViewRecipe::Rows(view) => view,
-            ViewRecipe::Segments(view) => view,
-        }
-    }
-
-    fn kind_mut(&mut self) -> &mut dyn ViewKind {
-        match self {
-            ViewRecipe::Pack(view) => view,
-            ViewRecipe::Records(view) => view,
-            ViewRecipe::Windows(view) => view,
-            ViewRecipe::Crop(view) => view,
-            ViewRecipe::Codes(view) => view,
-            ViewRecipe::Bins(view) => view,
-            ViewRecipe::Cursor(view) => view,
-            ViewRecipe::Rows(view) => view,
-            ViewRecipe::Segments(view) => view,
-        }
-    }
-
     /// What each record is scaled by.
     pub fn scaler(&self) -> &Scaler {
         self.kind().statistics().scaler
@@ -195,6 +167,20 @@ impl ViewRecipe {
 
 macro_rules! recipes {
     ($($View:ident)*) => {
+        impl ViewRecipe {
+            pub(crate) fn kind(&self) -> &dyn ViewKind {
+                match self {
+                    $(ViewRecipe::$View(view) => view,)*
+                }
+            }
+
+            fn kind_mut(&mut self) -> &mut dyn ViewKind {
+                match self {
+                    $(ViewRecipe::$View(view) => view,)*
+                }
+            }
+        }
+
         $(impl From<$View> for ViewRecipe {
             fn from(view: $View) -> ViewRecipe {
                 ViewRecipe::$View(view)
