@@ -50,11 +50,14 @@ impl Checked {
     }
 
     fn sums(&self, file: String) -> Result<Option<Arc<Checksums>>> {
-        let name = key::name_of(&file).to_string();
+        let (folder, name) = (key::folder_of(&file).to_string(), key::name_of(&file).to_string());
         self.known(file, |object| {
             let sums = Checksums::open(object)?;
             Ok(match name.strip_suffix(CHECKSUMS_FILE).and_then(|name| name.strip_suffix('.')) {
-                Some(name) => sums.of_file(name, self.rules.other_half(name).as_deref()),
+                Some(name) => {
+                    let other = self.rules.other_half(name);
+                    sums.of_file(self.inner.as_ref(), &folder, name, other.as_deref())?
+                }
                 None => sums,
             })
         })

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::renamed;
+use super::{MANIFEST_FILE, Manifest, renamed};
 use crate::error::{Error, Result};
-use crate::store::Object;
+use crate::store::{Object, Store, key, open_if_there};
 
 /// The file's name.
 pub const CHECKSUMS_FILE: &str = "windrow.sums";
@@ -193,9 +193,33 @@ impl Checksums {
         Ok(Checksums { object, files: HashMap::from([(name.to_string(), (size, 0))]) })
     }
 
-    /// The same where they are kept beside the file `name`, as [`Manifest::of_file`](super::Manifest::of_file) reads a manifest there.
-    #[must_use]
-    pub fn of_file(mut self, name: &str, other: Option<&str>) -> Checksums {
+    /// The same where they are kept in `folder` beside the file `name`, as [`Manifest::of_file`](super::Manifest::of_file) reads a
+    /// manifest there: if one is beside them that has their names, too, they were renamed with it.
+    ///
+    /// # Errors
+    /// As reading that manifest.
+    pub fn of_file(
+        self,
+        store: &dyn Store,
+        folder: &str,
+        name: &str,
+        other: Option<&str>,
+    ) -> Result<Checksums> {
+        if self.files.contains_key(name) {
+            return Ok(self);
+        }
+        for file in [Some(name), other].into_iter().flatten() {
+            let place = key::below(folder, &format!("{file}.{MANIFEST_FILE}"));
+            let Some(object) = open_if_there(store, &place)? else { continue };
+            let manifest = Manifest::read(object.as_ref())?;
+            if self.files.keys().all(|sum| manifest.files.iter().any(|row| row.name == *sum)) {
+                return Ok(self.renamed(name, other));
+            }
+        }
+        Ok(self)
+    }
+
+    fn renamed(mut self, name: &str, other: Option<&str>) -> Checksums {
         let names: Vec<&str> = self.files.keys().map(String::as_str).collect();
         let now = renamed::now(&names, name, other);
         if let Some(now) = now.map(|now| now.into_iter().map(str::to_string).collect::<Vec<_>>()) {

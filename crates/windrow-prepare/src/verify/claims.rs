@@ -32,7 +32,7 @@ impl Work<'_> {
         let sums_name = key::below(sums.folder, sums.file);
         let found = open_if_there(store.as_ref(), &sums_name)
             .and_then(|object| object.map(Checksums::open).transpose())
-            .map(|found| found.map(|found| self.of_its_file(found, sums.file)));
+            .and_then(|found| found.map(|found| self.of_its_file(store.as_ref(), found, sums)).transpose());
         let kept = self
             .out
             .findings
@@ -81,10 +81,10 @@ impl Work<'_> {
     }
 
     // Block checksums that are kept beside a file, and may have been copied or renamed with it, as those of that file.
-    fn of_its_file(&self, sums: Checksums, at: &str) -> Checksums {
-        match at.strip_suffix(CHECKSUMS_FILE).and_then(|file| file.strip_suffix('.')) {
-            Some(file) => sums.of_file(file, other_half(self.table, file).as_deref()),
-            None => sums,
+    fn of_its_file(&self, store: &dyn Store, sums: Checksums, at: &SumsAt<'_>) -> Result<Checksums> {
+        match at.file.strip_suffix(CHECKSUMS_FILE).and_then(|file| file.strip_suffix('.')) {
+            Some(file) => sums.of_file(store, at.folder, file, other_half(self.table, file).as_deref()),
+            None => Ok(sums),
         }
     }
 

@@ -61,13 +61,14 @@ impl ViewOption {
             Takes::WordsOr(words, number) => (words, Some(number)),
             _ => return Ok(value),
         };
-        let is_known = |word: &str| words.contains(&word) || OWN_WORDS.contains(&word);
+        let scales = self.name == "scaler";
+        let is_known = |word: &str| words.contains(&word) || (scales && OWN_WORDS.contains(&word));
         match &value {
             Value::Null => return Ok(if words.contains(&"none") { "none".into() } else { Value::Null }),
             Value::String(word) if is_known(&word.to_lowercase()) => return Ok(word.to_lowercase().into()),
             Value::Number(_) if or.is_some() && value != 0 => return Ok(value),
             // A function of the caller's, by its name.
-            Value::Object(_) => return Ok(value),
+            Value::Object(_) if scales => return Ok(value),
             _ => {}
         }
         let or = or.map_or(String::new(), |number| format!(", or a number of {}", number.to_lowercase()));
