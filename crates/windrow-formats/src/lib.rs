@@ -26,6 +26,7 @@ mod megatron;
 mod npy;
 mod npz;
 mod olmo;
+mod open_options;
 mod parts;
 mod payload;
 mod pickle;

@@ -1,5 +1,6 @@
 //! What is said of a format in tables, help and errors, and which options it follows.
 
+use super::option::{OpenOption, Takes};
 use crate::store::key;
 
 /// What a format is, in words and lists: recognising, `inspect`, `--to`, errors about options, the docs and the tests
@@ -32,7 +33,7 @@ pub struct FormatInfo {
     /// A file of no byte is a part without records where there are other files.
     pub may_be_empty: bool,
     /// Options of opening that it follows, of those that only some formats do.
-    pub open_options: &'static [&'static str],
+    pub open_options: &'static [OpenOption],
     /// An option of opening that means this format, whatever else is there.
     pub chosen_by: Option<&'static str>,
     /// What `--to` says it writes; empty where it is only read.
@@ -64,7 +65,7 @@ impl FormatInfo {
 
     /// Whether it follows this option of opening.
     pub fn takes(&self, option: &str) -> bool {
-        self.open_options.contains(&option)
+        self.open_options.iter().any(|own| own.row.name == option)
     }
 
     /// Whether its whole numbers are token IDs, not measurements.
@@ -107,33 +108,6 @@ pub struct WriteOption {
     pub help: &'static str,
     /// Only `tokenize` has it.
     pub of_tokenize: bool,
-}
-
-/// What an option takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
-    /// A whole number, called so in help.
-    Number(&'static str),
-    /// A text, called so in help.
-    Text(&'static str),
-    /// Nothing: given, it is on.
-    On,
-    /// Nothing: it is on, and `no_` before its name switches it off.
-    Off,
-    /// One of these words.
-    Words(&'static [&'static str]),
-    /// One of these words, or a whole number, called so in help.
-    WordsOr(&'static [&'static str], &'static str),
-    /// A whole number that may be below 0, called so in help: a token ID.
-    Id(&'static str),
-    /// A number from 0 to 1.
-    Fraction,
-    /// Whole numbers, called so in help.
-    Numbers(&'static str),
-    /// Texts, called so in help.
-    Names(&'static str),
-    /// A part of a record: two fractions of it, or a range of its values.
-    Part,
 }
 
 /// What a record can be.

@@ -13,6 +13,7 @@ pub mod lake;
 pub mod lines;
 pub mod masks;
 pub mod numbers;
+mod option;
 mod options;
 mod probe;
 pub mod splits;
@@ -23,8 +24,9 @@ pub mod write;
 use std::sync::Arc;
 
 use checksum_rules::FormatRules;
-pub use info::{FormatInfo, Holds, Takes, WriteOption};
+pub use info::{FormatInfo, Holds, WriteOption};
 pub use masks::{MASK_COLUMNS, learned, learned_of, masks_beside};
+pub use option::{COLUMN, COLUMNS, OpenOption, OptionRow, Takes};
 pub use options::{Axis, Options, Payload, PeriodOfEach, Split, Verify};
 pub use probe::{PartOf, Probe};
 use write::{LineIndex, OwnOptions, Parts, WriteFormat};
@@ -179,7 +181,7 @@ pub fn open(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<S
     lake::refuse(probe)?;
     let format = choose(table, probe, options.format.as_deref().or(options.chosen(table)))?;
     let format = format.meant_by(probe, options).unwrap_or(format);
-    options.only_those_of(format.info()).map_err(|e| e.at(probe.display()))?;
+    options.only_those_of(table, format.info()).map_err(|e| e.at(probe.display()))?;
     if probe.is_folder {
         splits::refuse_in(probe, format.joins(probe).iter().map(String::as_str))?;
     }
@@ -224,6 +226,18 @@ pub fn companions(table: &[&dyn Format], name: &str) -> Vec<String> {
 /// As [`Manifest::read`]; `Corrupt` where it is one of other files.
 pub fn manifest_beside(table: &[&dyn Format], object: &dyn Object, name: &str) -> Result<Manifest> {
     Manifest::read(object)?.of_file(name, other_half(table, name).as_deref(), object.name())
+}
+
+/// What opening takes: options of every format, those of some in `table`, each once, and those of stores.
+pub fn open_options(table: &[&dyn Format]) -> Vec<&'static OptionRow> {
+    let mut all: Vec<&'static OptionRow> = option::READING.iter().map(|option| &option.row).collect();
+    for option in table.iter().flat_map(|format| format.info().open_options) {
+        if all.iter().all(|known| known.name != option.row.name) {
+            all.push(&option.row);
+        }
+    }
+    all.extend(option::STORES.iter().map(|option| &option.row));
+    all
 }
 
 /// What `table` says of the format of this name.

@@ -23,6 +23,7 @@ use self::glimpse::Glimpse;
 use self::kept::Kept;
 use self::simple::Records;
 use self::write::WriteArrayRecord;
+use crate::open_options::{COLUMN, COLUMNS, PAYLOAD};
 use crate::payload::{self, Blobs};
 use crate::shard_names::{is_named, must_be_whole, verify_shards};
 use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
@@ -41,7 +42,7 @@ static INFO: FormatInfo = FormatInfo {
     data_suffixes: &[".array_record", ".arrayrecord"],
     text_is_bytes: true,
     may_be_empty: true,
-    open_options: &["column", "columns", "payload"],
+    open_options: &[COLUMN, COLUMNS, PAYLOAD],
     written_as: "one .array_record of a chunk for every record, uncompressed: rows as tf.train.Example, arrays as their bytes",
     ..FormatInfo::NONE
 };

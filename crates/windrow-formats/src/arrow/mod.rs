@@ -20,6 +20,8 @@ use self::write::WriteArrow;
 use windrow_core::format::columns;
 use windrow_core::format::data_files::DataFiles;
 
+use crate::open_options::{COLUMN, COLUMNS};
+
 /// How the names of its files end.
 const SUFFIXES: &[&str] = &[".arrow", ".feather", ".ipc"];
 const MAGIC: &[u8] = b"ARROW1\0\0";
@@ -40,7 +42,7 @@ static INFO: FormatInfo = FormatInfo {
     data_suffixes: SUFFIXES,
     // Results of map and filter, indices among them, and a folder that is not finished.
     hidden: &[("cache-", ".arrow"), ("", ".incomplete")],
-    open_options: &["column", "columns"],
+    open_options: &[COLUMN, COLUMNS],
     written_as: "one `.arrow` stream: rows, or numbers in a column `tokens` with their metadata beside it",
     write_options: &[WriteOption {
         name: "to_column",

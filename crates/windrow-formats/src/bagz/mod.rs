@@ -14,6 +14,7 @@ use windrow_core::store::{Object, key};
 use windrow_core::{Error, Result};
 
 use self::write::WriteBagz;
+use crate::open_options::{COLUMN, COLUMNS, PAYLOAD};
 use crate::payload::{self, Blobs};
 use crate::shard_names::{must_be_whole, verify_shards};
 use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
@@ -43,7 +44,7 @@ static INFO: FormatInfo = FormatInfo {
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: &[".bagz", ".bag"],
     text_is_bytes: true,
-    open_options: &["column", "columns", "payload"],
+    open_options: &[COLUMN, COLUMNS, PAYLOAD],
     written_as: "one .bagz of zstd frames or .bag: rows as JSON, arrays as their bytes",
     ..FormatInfo::NONE
 };

@@ -17,6 +17,7 @@ use windrow_core::{Error, Kind, Result};
 use super::FORMATS;
 use super::shards::META;
 use crate::empty_part::is_empty_part;
+use crate::open_options::{AXIS, COLUMN, COLUMNS};
 use crate::shards::Shards;
 
 /// A folder of series files and shard folders.
@@ -30,7 +31,7 @@ static INFO: FormatInfo = FormatInfo {
     records: "those of each file by its own format, joined; numbers of different types leave as float32",
     written_by: "any program",
     holds: &[Holds::Series],
-    open_options: &["axis", "column", "columns"],
+    open_options: &[AXIS, COLUMN, COLUMNS],
     ..FormatInfo::NONE
 };
 
@@ -93,7 +94,7 @@ impl Format for Collection {
             };
             if options.columns.is_some() && !format.info().takes("columns") {
                 let asked = Options { columns: options.columns.clone(), ..Options::default() };
-                asked.only_those_of(format.info()).map_err(|e| e.at(below.display()))?;
+                asked.only_those_of(probe.table, format.info()).map_err(|e| e.at(below.display()))?;
             }
             let part = match open_as(format, &below, &options).map_err(|e| e.or_at(below.display())) {
                 Err(e) if is_empty_part(&below) => {

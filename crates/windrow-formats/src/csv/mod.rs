@@ -17,6 +17,8 @@ use windrow_core::{Error, Result};
 use self::table::Asked;
 use super::converted;
 
+use crate::open_options::{COLUMN, COLUMNS};
+
 /// A table of text.
 #[derive(Clone, Copy, Debug)]
 pub struct Csv;
@@ -30,7 +32,7 @@ static INFO: FormatInfo = FormatInfo {
     holds: &[Holds::Series],
     series_suffixes: &[".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst"],
     gives_way: true,
-    open_options: &["column", "columns"],
+    open_options: &[COLUMN, COLUMNS],
     ..FormatInfo::NONE
 };
 

@@ -32,6 +32,8 @@ use super::json_lines::{JsonLines, Rows, refuse_number_options};
 use super::key_rows::KeyRows;
 use windrow_core::format::data_files::DataFiles;
 
+use crate::open_options::{self, COLUMNS};
+
 /// The array of a layout that holds the IDs.
 const TOKENS: &str = "tokens";
 
@@ -95,7 +97,7 @@ static INFO: FormatInfo = FormatInfo {
     records: "one JSON value, or one sample of tokens with arrays beside it",
     written_by: "`windrow index`, `windrow tokenize`, `windrow convert --to forager`, `wr.write`, data-forager",
     holds: &[Holds::Rows, Holds::Tokens],
-    open_options: &["allow_outside", "columns", "index_folder"],
+    open_options: &[COLUMNS, open_options::INDEX_FOLDER],
     chosen_by: Some("index_folder"),
     written_as: "a folder of token samples with a byte-offset index",
     write_options: &[

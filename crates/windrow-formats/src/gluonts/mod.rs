@@ -9,6 +9,8 @@ use super::converted::{self, Event, Parse, Reading, START, Sink, TARGET, word_of
 use super::series_json::scan::Scan;
 use super::series_json::{parse_line, text_head};
 
+use crate::open_options::COLUMN;
+
 /// Series as GluonTS writes them.
 #[derive(Clone, Copy, Debug)]
 pub struct GluonTs;
@@ -21,7 +23,7 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "GluonTS's JsonLinesWriter",
     holds: &[Holds::Series],
     series_suffixes: json_kind::SUFFIXES,
-    open_options: &["column"],
+    open_options: &[COLUMN],
     ..FormatInfo::NONE
 };
 

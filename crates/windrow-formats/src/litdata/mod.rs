@@ -28,6 +28,8 @@ use self::samples::Samples;
 use self::write::WriteLitData;
 use windrow_core::format::columns;
 
+use crate::open_options::{COLUMN, COLUMNS};
+
 /// Chunks of LitData.
 #[derive(Clone, Copy, Debug)]
 pub struct LitData;
@@ -40,7 +42,7 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "`windrow convert --to litdata`, `wr.write`, litdata's optimize",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: &[".bin"],
-    open_options: &["column", "columns"],
+    open_options: &[COLUMN, COLUMNS],
     written_as: "index.json and chunk-0-N.bin: tokens for its TokensLoader, or items that are dicts",
     write_options: &[
         WriteOption {
@@ -51,7 +53,7 @@ static INFO: FormatInfo = FormatInfo {
         },
         WriteOption {
             name: "chunk_bytes",
-            takes: Takes::Number("BYTES"),
+            takes: Takes::Bytes,
             help: "most bytes of a chunk [default: 67108864]",
             of_tokenize: false,
         },

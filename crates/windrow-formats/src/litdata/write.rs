@@ -29,7 +29,7 @@ pub(super) struct WriteLitData {
 impl WriteLitData {
     /// With these options.
     pub(super) fn of(options: &mut OwnOptions) -> Result<WriteLitData> {
-        let chunk_bytes = options.number("chunk_bytes")?.unwrap_or(USUAL_SIZE);
+        let chunk_bytes = options.bytes("chunk_bytes")?.unwrap_or(USUAL_SIZE);
         match (1..=MOST_SIZE).contains(&chunk_bytes) {
             true => Ok(WriteLitData { column: options.text("to_column")?, chunk_bytes }),
             false => Err(Error::config(format!("chunk_bytes is {chunk_bytes}, expected 1 to {MOST_SIZE}"))

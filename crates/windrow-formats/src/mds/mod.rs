@@ -22,6 +22,8 @@ use self::shards::Shards;
 use self::write::WriteMds;
 use windrow_core::format::columns;
 
+use crate::open_options::{COLUMN, COLUMNS};
+
 /// Shards of MosaicML Streaming.
 #[derive(Clone, Copy, Debug)]
 pub struct Mds;
@@ -34,7 +36,7 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "`windrow convert --to mds`, `wr.write`, mosaicml-streaming's MDSWriter",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: &[".mds", ".mds.zstd", ".mds.gz"],
-    open_options: &["column", "columns"],
+    open_options: &[COLUMN, COLUMNS],
     written_as: "index.json and shard.NNNNN.mds: rows, or arrays in a column `tokens`",
     write_options: &[
         WriteOption {
@@ -45,7 +47,7 @@ static INFO: FormatInfo = FormatInfo {
         },
         WriteOption {
             name: "size_limit",
-            takes: Takes::Number("BYTES"),
+            takes: Takes::Bytes,
             help: "most bytes of a shard before it is compressed [default: 67108864]",
             of_tokenize: false,
         },

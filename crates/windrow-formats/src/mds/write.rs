@@ -34,7 +34,7 @@ pub(super) struct WriteMds {
 impl WriteMds {
     /// With these options.
     pub(super) fn of(options: &mut OwnOptions) -> Result<WriteMds> {
-        let size_limit = options.number("size_limit")?.unwrap_or(USUAL_SIZE);
+        let size_limit = options.bytes("size_limit")?.unwrap_or(USUAL_SIZE);
         if size_limit == 0 || size_limit > MOST_SIZE {
             return Err(Error::config(format!("size_limit is {size_limit}, expected 1 to {MOST_SIZE}"))
                 .field("size_limit"));

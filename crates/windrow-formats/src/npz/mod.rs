@@ -25,6 +25,8 @@ use super::arrays::{Array, Arrays, Lies};
 use super::npy::{Header, MOST_PREFIX};
 use windrow_core::format::numbers::check_number_options;
 
+use crate::open_options::AXIS;
+
 const SUFFIXES: &[&str] = &[".npz"];
 
 /// Expanding more than [`FREE_BYTES`] at a higher ratio than this is refused. Deflate itself ends at 1,032.
@@ -46,7 +48,7 @@ static INFO: FormatInfo = FormatInfo {
     holds: &[Holds::Series, Holds::Tokens],
     series_suffixes: SUFFIXES,
     data_suffixes: SUFFIXES,
-    open_options: &["axis"],
+    open_options: &[AXIS],
     written_as: "an archive of an array per record",
     ..FormatInfo::NONE
 };

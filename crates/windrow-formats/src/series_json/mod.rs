@@ -18,6 +18,8 @@ use self::write::WriteLines;
 use super::converted::{self, Event, Parse, START, Shapes, Sink, TARGET, word_of_target};
 use super::json_lines::NAME;
 
+use crate::open_options::{AXIS, COLUMN};
+
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// A list of series in one JSON file.
@@ -36,7 +38,7 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "any program",
     holds: &[Holds::Series],
     series_suffixes: json_kind::SUFFIXES,
-    open_options: &["column", "axis"],
+    open_options: &[COLUMN, AXIS],
     ..FormatInfo::NONE
 };
 
@@ -75,7 +77,7 @@ static LINES: FormatInfo = FormatInfo {
     written_by: "`windrow convert --to jsonl`, `wr.write`, any program",
     holds: &[Holds::Series],
     series_suffixes: lines::SUFFIXES,
-    open_options: &["column"],
+    open_options: &[COLUMN],
     written_as: "a line per record: a row as an object, numbers as {\"sequence\": [...]}",
     ..FormatInfo::NONE
 };

@@ -47,7 +47,7 @@ static INFO: FormatInfo = FormatInfo {
     write_options: &[
         WriteOption {
             name: "max_shard_bytes",
-            takes: Takes::Number("BYTES"),
+            takes: Takes::Bytes,
             help: "most bytes of a shard [default: 5368709120]",
             of_tokenize: false,
         },

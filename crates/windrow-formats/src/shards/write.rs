@@ -32,7 +32,7 @@ impl WriteShards {
     /// With these options.
     pub(super) fn of(options: &mut OwnOptions) -> Result<WriteShards> {
         Ok(WriteShards {
-            max_shard_bytes: options.number("max_shard_bytes")?.unwrap_or(USUAL_SHARD),
+            max_shard_bytes: options.bytes("max_shard_bytes")?.unwrap_or(USUAL_SHARD),
             normalize: options.switch("normalize")?,
         })
     }

@@ -16,6 +16,7 @@ use windrow_core::{Error, Result};
 
 use self::ends::Ends;
 use self::write::WriteTfRecord;
+use crate::open_options::{COLUMN, COLUMNS, PAYLOAD};
 use crate::payload::{self, Blobs};
 use crate::shard_names::{is_named, must_be_whole, verify_shards};
 use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
@@ -38,7 +39,7 @@ static INFO: FormatInfo = FormatInfo {
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: &[".tfrecord", ".tfrecords", ".tfrecord.gz"],
     text_is_bytes: true,
-    open_options: &["column", "columns", "payload"],
+    open_options: &[COLUMN, COLUMNS, PAYLOAD],
     written_as: "one .tfrecord of tf.train.Example: rows, or arrays in a feature `tokens`",
     write_options: &[WriteOption {
         name: "to_column",

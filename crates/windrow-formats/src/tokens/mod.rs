@@ -26,6 +26,8 @@ use self::documents::Documents;
 use self::write::WriteTokens;
 use windrow_core::format::data_files::DataFiles;
 
+use crate::open_options::EOS;
+
 /// Headerless token files.
 #[derive(Clone, Copy, Debug)]
 pub struct Tokens;
@@ -40,7 +42,7 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "`windrow tokenize --to tokens`, `windrow convert --to tokens`, `windrow dummy`, `wr.write`, numpy's tofile",
     holds: &[Holds::Tokens],
     data_suffixes: &[".bin"],
-    open_options: &["eos"],
+    open_options: &[EOS],
     written_as: "one headerless row of token IDs",
     write_options: &[WriteOption {
         name: "block_sums",

@@ -25,6 +25,8 @@ use self::write::WriteWebDataset;
 use windrow_core::format::columns;
 use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
 
+use crate::open_options::{COLUMN, COLUMNS};
+
 const SUFFIXES: &[&str] = &[".tar", ".tar.gz", ".tgz", ".tar.zst"];
 /// The suffix of the numbers that windrow writes.
 const NUMBERS: &str = "npy";
@@ -43,11 +45,11 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "`windrow convert --to webdataset`, `wr.write`, webdataset, Megatron-Energon, tar",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: SUFFIXES,
-    open_options: &["column", "columns"],
+    open_options: &[COLUMN, COLUMNS],
     written_as: "shard-NNNNNN.tar: rows, a member for each column, or arrays in members `npy`",
     write_options: &[WriteOption {
         name: "size_limit",
-        takes: Takes::Number("BYTES"),
+        takes: Takes::Bytes,
         help: "most bytes of a shard [default: 1073741824]",
         of_tokenize: false,
     }],

@@ -31,7 +31,7 @@ pub(super) struct WriteWebDataset {
 impl WriteWebDataset {
     /// With these options.
     pub(super) fn of(options: &mut OwnOptions) -> Result<WriteWebDataset> {
-        let size_limit = options.number("size_limit")?.unwrap_or(USUAL_SIZE);
+        let size_limit = options.bytes("size_limit")?.unwrap_or(USUAL_SIZE);
         match size_limit {
             0 => Err(Error::config("size_limit is 0, expected 1 or more").field("size_limit")),
             size_limit => Ok(WriteWebDataset { size_limit }),

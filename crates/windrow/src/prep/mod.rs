@@ -44,7 +44,7 @@ use windrow_prepare::{Report, Watch};
 pub use self::converting::Converting;
 #[cfg(feature = "dac")]
 pub use self::encoding::Encoding;
-pub use self::how::{Chatting, Encoder, Tokenizing};
+pub use self::how::{Chatting, Encoder, TOKENIZING, Tokenizing};
 use crate::opening::formats::formats;
 use crate::opening::remote::ReadOnce;
 use crate::output::{Output, Task, What};
@@ -67,7 +67,7 @@ pub fn plan(
     stores: &Options,
 ) -> Result<PathBuf> {
     let (encoder, options) = how.make()?;
-    let (read, settings) = (ReadOnce::new(stores), how.to_json());
+    let (read, settings) = (ReadOnce::new(stores), how.to_json(options.remainder));
     let job = windrow_prepare::prep::plan_tokenize(
         formats(),
         &read,
