@@ -51,6 +51,7 @@ pub use mix::{Mixture, MixtureOptions, Part, mix, mix_with, part_named, temperat
 pub use opening::dataset::{Dataset, Info};
 pub use opening::formats::{format_info, formats, open_options};
 pub use opening::listing::{listing, write_listing};
+pub use opening::own::OpenOptions;
 pub use opening::owner::Owner;
 pub use opening::paths::Paths;
 pub use opening::{open, open_with, verify};

@@ -327,7 +327,7 @@ fn a_format_takes_the_options_that_its_info_lists() {
         assert_eq!(written.is_ok(), info.is_written(), "{}", info.name);
         for option in info.write_options {
             let value = match option.takes {
-                Takes::Number(_) => json!(1 << 16),
+                Takes::Number(_) | Takes::Bytes => json!(1 << 16),
                 Takes::Text(_) => json!("abc"),
                 Takes::On | Takes::Off => json!(false),
                 other => panic!("{}: no format has an option that takes {other:?}", option.name),
