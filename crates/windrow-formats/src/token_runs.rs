@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use windrow_core::format::verify::Verifier;
+use windrow_core::format::vocabulary::check_asked;
 use windrow_core::format::{Format, Options, Probe};
-use windrow_core::source::{Extras, FileInfo, Location, Schema, Source, Stored, check_span};
+use windrow_core::source::{Extras, FileInfo, Location, Schema, SharedSource, Source, Stored, check_span};
 use windrow_core::store::Object;
 use windrow_core::{Decode, Element, Error, Kind, Lengths, Result, Span, Values};
 
@@ -55,6 +56,19 @@ pub(super) struct TokenRuns<R> {
     pub(super) runs: R,
     pub(super) schema: Schema,
     pub(super) format: &'static str,
+}
+
+impl<R: Runs + 'static> TokenRuns<R> {
+    /// Them as a source, their token IDs below the vocabulary that is asked for.
+    ///
+    /// # Errors
+    /// As [`check_ids`](windrow_core::format::vocabulary::check_ids).
+    pub(super) fn open(mut self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let known = probe.manifest.as_ref().and_then(|manifest| manifest.vocab_size);
+        self.schema.vocab_size = options.vocab_size.or(known);
+        check_asked(&self, options.vocab_size, known)?;
+        Ok(Arc::new(self))
+    }
 }
 
 impl<R: Runs> TokenRuns<R> {

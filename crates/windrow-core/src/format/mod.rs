@@ -141,7 +141,7 @@ pub trait Format: Send + Sync {
     }
 
     /// How it is verified.
-    fn verifier(&self) -> &'static dyn verify::Verify {
+    fn verifier(&self) -> &dyn verify::Verify {
         &verify::ByReading
     }
 

@@ -1,12 +1,12 @@
 //! One `.bagz` of zstd frames or `.bag` of plain records, the ends behind them, and its manifest.
 
+use windrow_core::format::Payload;
 use windrow_core::format::write::{Begin, RecordWriter, Target, WriteFormat, names_of_file};
-use windrow_core::format::{Format, Payload};
 use windrow_core::output::Growing;
 use windrow_core::store::key;
 use windrow_core::{DType, Error, Result};
 
-use super::{Bagz, most_expanded};
+use super::{INFO, most_expanded};
 use crate::payload::{self, Layout};
 
 const LEVEL: i32 = 3;
@@ -16,7 +16,7 @@ pub(super) struct WriteBagz;
 
 impl WriteFormat for WriteBagz {
     fn name(&self) -> &'static str {
-        Bagz.name()
+        INFO.name
     }
 
     fn target(&self) -> Target {

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use windrow_core::format::Format;
 use windrow_core::format::write::{
     Begin, MaskTrack, RecordWriter, Stored, Target, WriteFormat, Written, no_ids,
 };
@@ -12,7 +11,7 @@ use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::{ChecksumsWriter, Disk, Growing, files};
 use windrow_core::{DType, Result};
 
-use super::{DATA, Datatrove, INDEX, LEARNED, LOSS, METADATA};
+use super::{DATA, INDEX, INFO, LEARNED, LOSS, METADATA};
 
 /// What datatrove calls the only file of the only rank.
 const STEM: &str = "00000_00000_shuffled";
@@ -22,7 +21,7 @@ pub(super) struct WriteDatatrove;
 
 impl WriteFormat for WriteDatatrove {
     fn name(&self) -> &'static str {
-        Datatrove.name()
+        INFO.name
     }
 
     fn target(&self) -> Target {

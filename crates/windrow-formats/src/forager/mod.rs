@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use windrow_core::format::lines::{INDEX_FOLDER, SUFFIXES, json_kind};
 use windrow_core::format::verify::Verify;
-use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
+use windrow_core::format::vocabulary::{check_asked, tokenizer_must_be};
 use windrow_core::format::write::{LineIndex, OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
 use windrow_core::manifest::{MANIFEST_FILE, Manifest};
@@ -286,9 +286,7 @@ impl Forager {
             }
         };
         source.check_all()?;
-        if let Some(vocab_size) = options.vocab_size.filter(|v| known.is_none_or(|known| known > *v)) {
-            check_ids(&source, vocab_size)?;
-        }
+        check_asked(&source, options.vocab_size, known)?;
         Ok(Arc::new(source))
     }
 }

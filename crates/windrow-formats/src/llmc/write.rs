@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use windrow_core::format::Format;
 use windrow_core::format::lines::INDEX_ROWS_BELOW;
 use windrow_core::format::write::{
     Begin, CorpusPlace, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file, no_ids,
@@ -13,7 +12,7 @@ use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::{Disk, Growing, files, replaced, write_manifest_beside};
 use windrow_core::{DType, Error, Result};
 
-use super::{HEADER, KINDS, Llmc};
+use super::{HEADER, INFO, KINDS};
 
 /// What the stream of a corpus is called.
 const STREAM: &str = "tokens.bin";
@@ -25,7 +24,7 @@ pub(super) struct WriteLlmc;
 
 impl WriteFormat for WriteLlmc {
     fn name(&self) -> &'static str {
-        Llmc.name()
+        INFO.name
     }
 
     fn target(&self) -> Target {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use windrow_core::format::discover::natural_order;
 use windrow_core::format::verify::Verify;
-use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
+use windrow_core::format::vocabulary::{check_asked, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, manifest_beside};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
@@ -162,9 +162,7 @@ fn pair(probe: &Probe, prefix: &str, options: &Options) -> Result<Sequences> {
     let known = manifest.as_ref().and_then(|s| s.vocab_size);
     schema.vocab_size = options.vocab_size.or(known);
     let source = Sequences { files, index, schema };
-    if let Some(vocab_size) = options.vocab_size.filter(|v| known.is_none_or(|known| known > *v)) {
-        check_ids(&source, vocab_size)?;
-    }
+    check_asked(&source, options.vocab_size, known)?;
     Ok(source)
 }
 

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use windrow_core::format::Format;
 use windrow_core::format::write::{Begin, RecordWriter, Stored, Target, WriteFormat, Written, no_ids};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::{ChecksumsWriter, Growing, files};
 use windrow_core::row::Value;
 use windrow_core::{DType, Error, Result};
 
-use super::{DATA, DOCUMENTS, DTYPES, Olmo};
+use super::{DATA, DOCUMENTS, DTYPES, INFO};
 
 /// What dolma calls its first file.
 const STEM: &str = "part-0-00000";
@@ -23,7 +22,7 @@ pub(super) struct WriteOlmo;
 
 impl WriteFormat for WriteOlmo {
     fn name(&self) -> &'static str {
-        Olmo.name()
+        INFO.name
     }
 
     fn target(&self) -> Target {

@@ -1,11 +1,11 @@
 //! One file of frames, as TensorFlow's TFRecordWriter writes it, and its manifest.
 
+use windrow_core::format::Payload;
 use windrow_core::format::write::{Begin, OwnOptions, RecordWriter, Target, WriteFormat, names_of_file};
-use windrow_core::format::{Format, Payload};
 use windrow_core::output::Growing;
 use windrow_core::{DType, Error, Result};
 
-use super::{TfRecord, checksum};
+use super::{INFO, checksum};
 use crate::payload::{self, Layout};
 
 const USUAL_COLUMN: &str = "tokens";
@@ -25,7 +25,7 @@ impl WriteTfRecord {
 
 impl WriteFormat for WriteTfRecord {
     fn name(&self) -> &'static str {
-        TfRecord.name()
+        INFO.name
     }
 
     fn target(&self) -> Target {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use windrow_core::format::discover::{natural_order, refuse_copies};
 use windrow_core::format::verify::Verify;
-use windrow_core::format::vocabulary::check_ids;
+use windrow_core::format::vocabulary::check_asked;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{
     Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, foreign, splits,
@@ -139,9 +139,7 @@ impl Format for Tokens {
             Some(eos) => Arc::new(Documents::new(streams, eos).map_err(|e| e.or_at(probe.display()))?),
             None => Arc::new(streams),
         };
-        if let Some(vocab_size) = options.vocab_size.filter(|v| known.is_none_or(|known| known > *v)) {
-            check_ids(source.as_ref(), vocab_size)?;
-        }
+        check_asked(source.as_ref(), options.vocab_size, known)?;
         Ok(source)
     }
 }

@@ -12,6 +12,7 @@ use super::names::{key_and_suffix, key_text};
 use super::table::{MOST_SUFFIXES, Table, too_many};
 use super::tar::Walk;
 use super::values::{Coding, Holds};
+use crate::firsts::Firsts;
 use crate::npy::{Header, MOST_PREFIX};
 use windrow_core::format::columns::{self, Column, Found, Kind};
 use windrow_core::format::data_files::DataFiles;
@@ -52,8 +53,7 @@ impl Shard {
 pub(super) struct Samples {
     files: DataFiles,
     shards: Vec<Shard>,
-    /// The number of the first sample of each archive, and of all samples at the end.
-    firsts: Vec<u64>,
+    firsts: Firsts,
     columns: Vec<Column>,
     /// A row has all the columns that are asked for, with null for members that a sample lacks.
     fills: bool,
@@ -79,7 +79,7 @@ impl Samples {
     /// # Errors
     /// What walking through the archives says.
     pub(super) fn open(files: DataFiles, excluded: Vec<Vec<u64>>, options: &Options) -> Result<Samples> {
-        let (mut shards, mut firsts) = (Vec::new(), vec![0u64]);
+        let (mut shards, mut firsts) = (Vec::new(), Firsts::new());
         for (file, excluded) in excluded.into_iter().enumerate() {
             let object = files.object(file)?.clone();
             let table = Table::of(&object)?;
@@ -92,7 +92,7 @@ impl Samples {
                 .field("exclude"));
             }
             let shard = Shard { table, excluded };
-            firsts.push(firsts[firsts.len() - 1] + shard.count());
+            firsts.push(shard.count());
             shards.push(shard);
         }
         let mut suffixes: Vec<&str> = Vec::new();
@@ -124,13 +124,9 @@ impl Samples {
 
     // The archive of a sample, and where its headers and members are.
     fn place(&self, sample: u64) -> Result<(usize, Range<u64>)> {
-        if sample >= self.firsts[self.shards.len()] {
-            return Err(Error::out_of_range("record", sample, self.firsts[self.shards.len()]));
-        }
-        // An archive without samples begins where the next one does.
-        let file = self.firsts[..self.shards.len()].partition_point(|first| *first <= sample) - 1;
+        let (file, number) = self.firsts.find(sample)?;
         let shard = &self.shards[file];
-        Ok((file, shard.table.range(shard.number(sample - self.firsts[file]))?))
+        Ok((file, shard.table.range(shard.number(number))?))
     }
 
     fn sample(&self, sample: u64) -> Result<Sample> {
@@ -257,7 +253,7 @@ impl columns::Samples for Samples {
     }
 
     fn count(&self) -> u64 {
-        self.firsts[self.shards.len()]
+        self.firsts.count()
     }
 
     fn columns(&self) -> &[Column] {
