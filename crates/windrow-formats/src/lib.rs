@@ -17,6 +17,7 @@ mod firsts;
 mod forager;
 mod gluonts;
 mod in_files;
+mod index_json;
 mod json_lines;
 mod json_value;
 mod jsonl;

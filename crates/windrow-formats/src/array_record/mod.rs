@@ -10,11 +10,11 @@ mod write;
 
 use std::ops::Range;
 
+use windrow_core::Result;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{FormatInfo, Holds, Options, Probe};
 use windrow_core::source::SharedSource;
 use windrow_core::store::Object;
-use windrow_core::Result;
 
 use self::chunk::Chunk;
 use self::footer::Footer;

@@ -11,7 +11,7 @@ use windrow_core::{Array, Error, Result, Row, Value};
 use super::LitData;
 use super::chunks::offsets_end;
 use super::encode::{Column, Kind, columns_of, encode};
-use super::index::INDEX;
+use crate::index_json::INDEX;
 use crate::written_folder::WrittenFolder;
 
 /// What `optimize` is usually told.

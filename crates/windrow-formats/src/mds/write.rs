@@ -11,7 +11,7 @@ use xxhash_rust::xxh64::xxh64;
 
 use super::Mds;
 use super::encode::{Column, columns_of, encode};
-use super::index::INDEX;
+use crate::index_json::INDEX;
 use crate::written_folder::WrittenFolder;
 
 /// What MDSWriter takes where nothing is said.
