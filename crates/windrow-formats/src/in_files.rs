@@ -33,12 +33,6 @@ pub(crate) trait FileKind: Send + Sync + 'static {
     /// Whether this is the name of one.
     fn is_data(probe: &Probe, name: &str) -> bool;
 
-    /// Files beside the one of this name that are read with it, where they are there.
-    fn companions(name: &str) -> Vec<String> {
-        let _ = name;
-        Vec::new()
-    }
-
     /// How it is written.
     ///
     /// # Errors
@@ -147,10 +141,6 @@ impl<K: FileKind> Verify for InFiles<K> {
             }
         }
         Ok(())
-    }
-
-    fn companions(&self, name: &str) -> Vec<String> {
-        K::companions(name)
     }
 }
 

@@ -6,7 +6,7 @@ mod write;
 use std::sync::Arc;
 
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{FormatInfo, Holds, Options, Probe, foreign};
+use windrow_core::format::{FileNames, FormatInfo, Holds, Options, Probe, foreign};
 use windrow_core::source::{Schema, SharedSource, Track};
 use windrow_core::store::{key, read_small};
 use windrow_core::{DType, Element, Error, Result};
@@ -38,6 +38,7 @@ static INFO: FormatInfo = FormatInfo {
     holds: &[Holds::Tokens],
     data_suffixes: &[".ds", ".ds.index", ".ds.loss"],
     written_as: "a folder with one `.ds`, its index and metadata",
+    names: FileNames { companions, ..FileNames::NONE },
     ..FormatInfo::NONE
 };
 
@@ -47,13 +48,6 @@ impl FileKind for Datatrove {
 
     fn is_data(_: &Probe, name: &str) -> bool {
         key::has_suffix(name, DATA)
-    }
-
-    fn companions(name: &str) -> Vec<String> {
-        match key::has_suffix(name, DATA) {
-            true => [INDEX, LOSS, METADATA].map(|suffix| format!("{name}{suffix}")).to_vec(),
-            false => Vec::new(),
-        }
     }
 
     fn writer(_: &mut OwnOptions) -> Result<Box<dyn WriteFormat>> {
@@ -97,6 +91,13 @@ impl FileKind for Datatrove {
         }
         TokenRuns { files, header: 0, track, indices, runs: documents, schema, format: INFO.name }
             .open(probe, options)
+    }
+}
+
+fn companions(name: &str) -> Vec<String> {
+    match key::has_suffix(name, DATA) {
+        true => [INDEX, LOSS, METADATA].map(|suffix| format!("{name}{suffix}")).to_vec(),
+        false => Vec::new(),
     }
 }
 

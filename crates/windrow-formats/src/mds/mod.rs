@@ -56,6 +56,7 @@ static INFO: FormatInfo = FormatInfo {
             of_tokenize: false,
         },
     ],
+    has_own_checksums: true,
     ..FormatInfo::NONE
 };
 

@@ -21,10 +21,6 @@ impl Verify for Mds {
             Opened::Read(_) => hashes(probe, out),
         }
     }
-
-    fn has_own_checksums(&self) -> bool {
-        true
-    }
 }
 
 fn hashes(probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {

@@ -48,6 +48,7 @@ static INFO: FormatInfo = FormatInfo {
     data_suffixes: SUFFIXES,
     open_options: &["axis"],
     written_as: "an archive of an array per record",
+    has_own_checksums: true,
     ..FormatInfo::NONE
 };
 

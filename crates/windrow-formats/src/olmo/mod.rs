@@ -7,7 +7,7 @@ mod write;
 use std::sync::Arc;
 
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{FormatInfo, Holds, Options, Probe, foreign};
+use windrow_core::format::{FileNames, FormatInfo, Holds, Options, Probe, foreign};
 use windrow_core::source::{Schema, SharedSource};
 use windrow_core::store::{Object, key};
 use windrow_core::{DType, Element, Error, Result};
@@ -37,6 +37,7 @@ static INFO: FormatInfo = FormatInfo {
     holds: &[Holds::Tokens],
     data_suffixes: &[".npy"],
     written_as: "a folder with one headerless `.npy` and its `.csv.gz`",
+    names: FileNames { companions, ..FileNames::NONE },
     ..FormatInfo::NONE
 };
 
@@ -46,10 +47,6 @@ impl FileKind for Olmo {
 
     fn is_data(_: &Probe, name: &str) -> bool {
         key::has_suffix(name, DATA)
-    }
-
-    fn companions(name: &str) -> Vec<String> {
-        key::without_suffix(name, DATA).map(|stem| format!("{stem}{DOCUMENTS}")).into_iter().collect()
     }
 
     fn writer(_: &mut OwnOptions) -> Result<Box<dyn WriteFormat>> {
@@ -77,6 +74,10 @@ impl FileKind for Olmo {
         TokenRuns { files, header: 0, track: None, indices, runs: documents, schema, format: INFO.name }
             .open(probe, options)
     }
+}
+
+fn companions(name: &str) -> Vec<String> {
+    key::without_suffix(name, DATA).map(|stem| format!("{stem}{DOCUMENTS}")).into_iter().collect()
 }
 
 fn refuse_others(object: &dyn Object) -> Result<()> {

@@ -15,7 +15,7 @@ use windrow_core::format::verify::Verify;
 use windrow_core::format::vocabulary::check_asked;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{
-    Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, foreign, splits,
+    Confidence, FileNames, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, foreign, splits,
 };
 use windrow_core::source::{FileInfo, Location, Schema, SharedSource, Source, check_span};
 use windrow_core::store::{Object, expanded, key, plain_name};
@@ -48,6 +48,11 @@ static INFO: FormatInfo = FormatInfo {
         help: "keep no block checksums",
         of_tokenize: true,
     }],
+    checks_manifest: true,
+    names: FileNames {
+        before: |name| Some(plain_name(name)).filter(|plain| *plain != name && is_bin(plain)),
+        ..FileNames::NONE
+    },
     ..FormatInfo::NONE
 };
 
@@ -69,10 +74,6 @@ impl Format for Tokens {
             (_, true) => Confidence::Maybe,
             _ => Confidence::No,
         }
-    }
-
-    fn checks_manifest(&self) -> bool {
-        true
     }
 
     fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {

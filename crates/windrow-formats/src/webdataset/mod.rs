@@ -51,6 +51,7 @@ static INFO: FormatInfo = FormatInfo {
         help: "most bytes of a shard [default: 1073741824]",
         of_tokenize: false,
     }],
+    checks_manifest: true,
     ..FormatInfo::NONE
 };
 
@@ -95,10 +96,6 @@ impl Format for WebDataset {
     fn defines_splits(&self, probe: &Probe) -> bool {
         // A file that cannot be read says so when it is opened.
         Splits::of(probe).map_or(true, |splits| splits.is_some())
-    }
-
-    fn checks_manifest(&self) -> bool {
-        true
     }
 
     fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {

@@ -1,6 +1,5 @@
 //! How formats are written: what a format says of its writer, and what the writer is given and promises.
 
-mod line_index;
 mod options;
 mod parts;
 mod record;
@@ -9,7 +8,6 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-pub use self::line_index::LineIndex;
 pub use self::options::{OwnOptions, WriteOptions, not_an_option, only_of_tokenize, option_names, writer};
 pub use self::parts::{PartFile, Parts};
 pub use self::record::{Stored, TO_COLUMN_HINT, each_number, other_columns};
