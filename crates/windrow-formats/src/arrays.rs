@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_core::array::reserve;
 use windrow_core::format::Axis;
 use windrow_core::source::{FileInfo, Location, Schema, Source, check_span};
-use windrow_core::store::Object;
+use windrow_core::store::{Object, at_once};
 use windrow_core::{Decode, Element, Error, Lengths, Result, Span, Values};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -113,8 +113,7 @@ impl Array {
 
     fn read<'a>(&'a self, row: u64, span: Span, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         let (start, bytes) = self.range(row, span);
-        let too_many = |_| Error::unsupported(format!("{bytes} bytes at once on this machine"));
-        let bytes = usize::try_from(bytes).map_err(too_many)?;
+        let bytes = at_once(bytes)?;
         if self.contiguous {
             return self.object.read(start, bytes, scratch);
         }

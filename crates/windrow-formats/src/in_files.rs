@@ -65,10 +65,7 @@ impl<K: FileKind> Format for InFiles<K> {
             }
             None => true,
         };
-        match keys::<K>(probe).first().is_some_and(begins) {
-            true => Confidence::Yes,
-            false => Confidence::No,
-        }
+        Confidence::yes_if(keys::<K>(probe).first().is_some_and(begins))
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {

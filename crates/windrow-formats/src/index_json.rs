@@ -33,8 +33,5 @@ pub(crate) fn recognise(probe: &Probe, looked_at: u64, words: [&[u8]; 3]) -> Con
         let head = index.read(0, index.size().min(looked_at) as usize, &mut scratch);
         head.is_ok_and(|head| words.iter().all(|word| memchr::memmem::find(head, word).is_some()))
     });
-    match has_words {
-        true => Confidence::Yes,
-        false => Confidence::No,
-    }
+    Confidence::yes_if(has_words)
 }

@@ -6,7 +6,7 @@ use windrow_core::format::verify::Verifier;
 use windrow_core::format::vocabulary::check_asked;
 use windrow_core::format::{Format, Options, Probe};
 use windrow_core::source::{Extras, FileInfo, Location, Schema, SharedSource, Source, Stored, check_span};
-use windrow_core::store::Object;
+use windrow_core::store::{Object, at_once};
 use windrow_core::{Decode, Element, Error, Kind, Lengths, Result, Span, Values};
 
 use windrow_core::format::data_files::DataFiles;
@@ -138,10 +138,8 @@ impl<R: Runs> Source for TokenRuns<R> {
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         for (span, _) in spans {
-            if let Ok((file, start, size)) = self.place(span)
-                && let Ok(object) = self.files.get(file)
-            {
-                object.prefetch(start, size);
+            if let Ok((file, start, size)) = self.place(span) {
+                self.files.prefetch(file, start, size);
             }
         }
     }
@@ -208,8 +206,6 @@ fn read<'a>(
     element: Element,
     scratch: &'a mut Vec<u8>,
 ) -> Result<Values<'a>> {
-    let size = usize::try_from(size)
-        .map_err(|_| Error::unsupported(format!("{size} bytes at once on this machine")))?;
-    let bytes = object.read(start, size, scratch)?;
+    let bytes = object.read(start, at_once(size)?, scratch)?;
     Ok(Values { bytes, element, channels: 1, decode: Decode::Plain })
 }

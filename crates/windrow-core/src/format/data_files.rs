@@ -199,6 +199,13 @@ impl DataFiles {
         }
     }
 
+    /// Asks for bytes of a file, without waiting.
+    pub fn prefetch(&self, file: usize, start: u64, size: u64) {
+        if let Ok(object) = self.get(file) {
+            object.prefetch(start, size);
+        }
+    }
+
     /// Fills `out` with the bytes of a file from `start` on; one that is not open yet is not kept open for it.
     ///
     /// # Errors

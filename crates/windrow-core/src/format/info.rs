@@ -157,6 +157,16 @@ pub struct WriteOption {
     pub of_tokenize: bool,
 }
 
+impl WriteOption {
+    /// The column of numbers, of a format of rows.
+    pub const TO_COLUMN: WriteOption = WriteOption {
+        name: "to_column",
+        takes: Takes::Text("NAME"),
+        help: "the column of the numbers [default: tokens]",
+        of_tokenize: false,
+    };
+}
+
 /// What an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {

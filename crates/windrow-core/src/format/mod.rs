@@ -135,6 +135,13 @@ pub enum Confidence {
     Yes,
 }
 
+impl Confidence {
+    /// [`Confidence::Yes`] where it is, else [`Confidence::No`].
+    pub fn yes_if(is_it: bool) -> Confidence {
+        if is_it { Confidence::Yes } else { Confidence::No }
+    }
+}
+
 /// Opens what `probe` sees by the format that `options` names, or by the one in `table` that is surest.
 ///
 /// # Errors

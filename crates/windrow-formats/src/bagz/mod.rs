@@ -9,7 +9,7 @@ use std::sync::Arc;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{FormatInfo, Holds, Options, Probe};
 use windrow_core::source::SharedSource;
-use windrow_core::store::{Object, key};
+use windrow_core::store::{Object, at_once, key};
 use windrow_core::{Error, Result};
 
 use self::write::WriteBagz;
@@ -156,9 +156,7 @@ impl Blobs for Records {
         let (file, place) = self.place(record)?;
         let object = self.files.get(file)?;
         let stored = place.end - place.start;
-        let size = usize::try_from(stored).map_err(|_| {
-            Error::unsupported(format!("{stored} bytes at once on this machine")).record(record)
-        })?;
+        let size = at_once(stored).map_err(|e| e.record(record))?;
         // An empty record is no frame.
         if !self.shards[file].is_compressed || size == 0 {
             return object.read(place.start, size, scratch);

@@ -78,10 +78,7 @@ impl Format for Codes {
             let name = name.strip_prefix(FOLDER).and_then(|n| n.strip_prefix('/')).unwrap_or(name);
             key::has_suffix(name, SUFFIX) && !name.contains('/')
         };
-        match probe.names().any(is_track) {
-            true => Confidence::Yes,
-            false => Confidence::No,
-        }
+        Confidence::yes_if(probe.names().any(is_track))
     }
 
     fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {

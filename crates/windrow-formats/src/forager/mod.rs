@@ -142,10 +142,7 @@ impl Format for Forager {
 
     fn recognise(&self, probe: &Probe) -> Confidence {
         // Half an index is one too: opening it says what is missing, rather than another format reading past it.
-        match probe.is_folder && base_of(probe, INDEX_FOLDER).is_some() {
-            true => Confidence::Yes,
-            false => Confidence::No,
-        }
+        Confidence::yes_if(probe.is_folder && base_of(probe, INDEX_FOLDER).is_some())
     }
 
     fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {

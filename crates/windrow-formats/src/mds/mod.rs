@@ -37,12 +37,7 @@ static INFO: FormatInfo = FormatInfo {
     open_options: &["column", "columns"],
     written_as: "index.json and shard.NNNNN.mds: rows, or arrays in a column `tokens`",
     write_options: &[
-        WriteOption {
-            name: "to_column",
-            takes: Takes::Text("NAME"),
-            help: "the column of the numbers [default: tokens]",
-            of_tokenize: false,
-        },
+        WriteOption::TO_COLUMN,
         WriteOption {
             name: "size_limit",
             takes: Takes::Number("BYTES"),

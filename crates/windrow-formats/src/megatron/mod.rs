@@ -55,10 +55,7 @@ impl Format for Megatron {
             let there = |suffix| probe.store.entry(&format!("{prefix}{suffix}")).is_ok_and(|e| !e.is_folder);
             there(INDEX) && (there(DATA) || begins_as_index(probe, prefix))
         };
-        match prefixes(probe).first().is_some_and(is_one) {
-            true => Confidence::Yes,
-            false => Confidence::No,
-        }
+        Confidence::yes_if(prefixes(probe).first().is_some_and(is_one))
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {
@@ -277,10 +274,8 @@ impl Source for Sequences {
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         for (span, _) in spans {
-            if let Ok((start, size)) = self.place(span)
-                && let Ok(object) = self.files.get(0)
-            {
-                object.prefetch(start, size);
+            if let Ok((start, size)) = self.place(span) {
+                self.files.prefetch(0, start, size);
             }
         }
     }

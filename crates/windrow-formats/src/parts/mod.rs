@@ -66,7 +66,7 @@ impl Format for Parts {
             true => told(probe).is_some() || unfinished::unfinished(probe).is_some(),
             false => alone::is_one(probe),
         };
-        if is_one { Confidence::Yes } else { Confidence::No }
+        Confidence::yes_if(is_one)
     }
 
     fn in_parts(&self) -> Option<&'static dyn write::Parts> {

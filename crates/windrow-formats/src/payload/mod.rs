@@ -8,7 +8,7 @@ mod write_example;
 use std::ops::Range;
 
 use windrow_core::format::{Options, Payload, Probe};
-use windrow_core::source::{FileInfo, SharedSource};
+use windrow_core::source::SharedSource;
 use windrow_core::{Array, DType, Error, Place, Result, Row, Value};
 
 pub(crate) use self::write::{Layout, begin};
@@ -50,10 +50,8 @@ pub(crate) trait Blobs: Send + Sync + 'static {
 
     /// Asks for the bytes of a record, without waiting.
     fn prefetch(&self, record: u64) {
-        if let Ok((file, place)) = self.place(record)
-            && let Ok(object) = self.files().get(file)
-        {
-            object.prefetch(place.start, place.end - place.start);
+        if let Ok((file, place)) = self.place(record) {
+            self.files().prefetch(file, place.start, place.end - place.start);
         }
     }
 }
@@ -283,8 +281,6 @@ impl<B: Blobs> columns::Samples for Records<B> {
         size: usize,
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8]> {
-        let start = usize::try_from(start).unwrap_or(usize::MAX);
-        let part = start..start.saturating_add(size);
         let all = match &self.columns[0].kind {
             Kind::Array(Some(_), _) => self.blobs.blob(sample, scratch)?,
             _ => {
@@ -292,8 +288,7 @@ impl<B: Blobs> columns::Samples for Records<B> {
                 scratch.as_slice()
             }
         };
-        all.get(part)
-            .ok_or_else(|| Error::new(windrow_core::Kind::Stale, "the record became shorter").record(sample))
+        columns::part(all, start, size, sample)
     }
 
     fn locate(&self, sample: u64, _column: Option<usize>) -> Result<(String, Range<u64>)> {
@@ -305,12 +300,8 @@ impl<B: Blobs> columns::Samples for Records<B> {
         self.blobs.prefetch(sample);
     }
 
-    fn name(&self, file: usize) -> String {
-        self.blobs.files().name(file)
-    }
-
-    fn files(&self) -> Vec<FileInfo> {
-        self.blobs.files().infos()
+    fn files(&self) -> &DataFiles {
+        self.blobs.files()
     }
 
     fn fingerprint(&self, of: &str) -> Result<u64> {

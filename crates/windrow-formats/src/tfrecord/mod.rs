@@ -8,9 +8,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{FormatInfo, Holds, Options, Probe, Takes, WriteOption};
+use windrow_core::format::{FormatInfo, Holds, Options, Probe, WriteOption};
 use windrow_core::source::SharedSource;
-use windrow_core::store::{Object, expanded, key, plain_name};
+use windrow_core::store::{Object, at_once, expanded, key, plain_name};
 use windrow_core::{Error, Result};
 
 use self::ends::Ends;
@@ -39,12 +39,7 @@ static INFO: FormatInfo = FormatInfo {
     text_is_bytes: true,
     open_options: &["column", "columns", "payload"],
     written_as: "one .tfrecord of tf.train.Example: rows, or arrays in a feature `tokens`",
-    write_options: &[WriteOption {
-        name: "to_column",
-        takes: Takes::Text("NAME"),
-        help: "the column of the numbers [default: tokens]",
-        of_tokenize: false,
-    }],
+    write_options: &[WriteOption::TO_COLUMN],
     ..FormatInfo::NONE
 };
 
@@ -109,10 +104,7 @@ impl Blobs for Records {
     fn blob<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         let (file, frame) = self.frame(record)?;
         let object = self.files.get(file)?;
-        let size = frame.end - frame.start - BEFORE;
-        let size = usize::try_from(size).map_err(|_| {
-            Error::unsupported(format!("{size} bytes at once on this machine")).record(record)
-        })?;
+        let size = at_once(frame.end - frame.start - BEFORE).map_err(|e| e.record(record))?;
         if let Some(index) = self.ends[file].listed_by() {
             let found = length(object, frame.start).map_err(|e| e.record(record))?;
             if found + AFTER != size as u64 {
@@ -147,10 +139,8 @@ impl Blobs for Records {
     }
 
     fn prefetch(&self, record: u64) {
-        if let Ok((file, frame)) = self.frame(record)
-            && let Ok(object) = self.files.get(file)
-        {
-            object.prefetch(frame.start, frame.end - frame.start);
+        if let Ok((file, frame)) = self.frame(record) {
+            self.files.prefetch(file, frame.start, frame.end - frame.start);
         }
     }
 }

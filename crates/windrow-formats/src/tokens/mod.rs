@@ -287,10 +287,8 @@ impl Source for Streams {
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         let width = self.schema.element.size() as u64;
         for (span, _) in spans {
-            if let Ok(file) = self.file(span)
-                && let Ok(object) = self.files.get(file)
-            {
-                object.prefetch(span.start * width, span.len * width);
+            if let Ok(file) = self.file(span) {
+                self.files.prefetch(file, span.start * width, span.len * width);
             }
         }
     }

@@ -67,10 +67,7 @@ impl Format for WebDataset {
         }
         if keys.is_empty() {
             let is_below = probe.is_folder && probe.names().any(is_archive);
-            return match is_below && self.defines_splits(probe) {
-                true => Confidence::Yes,
-                false => Confidence::No,
-            };
+            return Confidence::yes_if(is_below && self.defines_splits(probe));
         }
         // An archive may also lie beside other data: it was unpacked there, or is not about it.
         let stems: Vec<&str> = keys.iter().map(|key| stem(probe.name_of(key))).collect();

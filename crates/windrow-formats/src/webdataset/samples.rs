@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use windrow_core::format::{Format, Options};
-use windrow_core::source::FileInfo;
-use windrow_core::store::Object;
+use windrow_core::store::{Object, at_once};
 use windrow_core::{Array, DType, Error, Kind as ErrorKind, Result, Row, Value};
 
 use super::WebDataset;
@@ -219,9 +218,7 @@ fn whole_numbers(size: u64, dtype: DType) -> Result<u64> {
 
 // The bytes of a member.
 fn read<'a>(object: &'a dyn Object, place: &Range<u64>, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
-    let size = place.end - place.start;
-    let size = usize::try_from(size)
-        .map_err(|_| Error::unsupported(format!("{size} bytes at once on this machine")).at(object.name()))?;
+    let size = at_once(place.end - place.start).map_err(|e| e.at(object.name()))?;
     object.read(place.start, size, scratch)
 }
 
@@ -336,10 +333,7 @@ impl columns::Samples for Samples {
         let member = self.sample(sample)?;
         let dtype = (Coding::of(suffix).holds == Holds::Bytes).then_some(found.dtype);
         *scratch = self.array_in(sample, &member, suffix, dtype)?.bytes;
-        let start = usize::try_from(start).unwrap_or(usize::MAX);
-        scratch
-            .get(start..start.saturating_add(size))
-            .ok_or_else(|| Error::new(ErrorKind::Stale, "the record became shorter").record(sample))
+        columns::part(scratch, start, size, sample)
     }
 
     fn is_stored(&self, _column: usize, found: &Found) -> Result<bool> {
@@ -359,19 +353,13 @@ impl columns::Samples for Samples {
     }
 
     fn prefetch(&self, sample: u64) {
-        if let Ok((file, place)) = self.place(sample)
-            && let Ok(object) = self.files.get(file)
-        {
-            object.prefetch(place.start, place.end - place.start);
+        if let Ok((file, place)) = self.place(sample) {
+            self.files.prefetch(file, place.start, place.end - place.start);
         }
     }
 
-    fn name(&self, file: usize) -> String {
-        self.files.name(file)
-    }
-
-    fn files(&self) -> Vec<FileInfo> {
-        self.files.infos()
+    fn files(&self) -> &DataFiles {
+        &self.files
     }
 
     fn fingerprint(&self, of: &str) -> Result<u64> {
