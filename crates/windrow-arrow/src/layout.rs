@@ -18,12 +18,7 @@ pub(crate) static INFO: FormatInfo = FormatInfo {
     open_options: &[COLUMN, COLUMNS],
     written_as: "one `.parquet` file: rows, or numbers in a column `tokens` with their metadata beside it",
     write_options: &[
-        WriteOption {
-            name: "to_column",
-            takes: Takes::Text("NAME"),
-            help: "the column of the numbers [default: tokens]",
-            of_tokenize: false,
-        },
+        WriteOption::TO_COLUMN,
         WriteOption {
             name: "compression",
             takes: Takes::Text("CODEC"),

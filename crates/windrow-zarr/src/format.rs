@@ -78,10 +78,7 @@ impl Format for FlatTokens {
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
-        match layout::is_here(probe) {
-            true => Confidence::Yes,
-            false => Confidence::No,
-        }
+        Confidence::yes_if(layout::is_here(probe))
     }
 
     fn parts(&self, probe: &Probe) -> Vec<String> {

@@ -25,7 +25,7 @@
 
 /// How data is opened and written: options, and what is said of each format.
 pub mod format {
-    pub use windrow_core::format::write::{Target, WriteFormat, WriteOptions};
+    pub use windrow_core::format::write::{Target, WriteFormat, WriteInfo, WriteOptions};
     pub use windrow_core::format::{
         Axis, Format, FormatInfo, Holds, Options, Payload, Takes, Verify, WriteOption,
     };

@@ -32,6 +32,15 @@ pub struct FormatInfo {
     pub text_is_bytes: bool,
     /// A file of no byte is a part without records where there are other files.
     pub may_be_empty: bool,
+    /// What names of its files say.
+    pub names: FileNames,
+    /// [`Format::open`](super::Format::open) itself compares the files with their manifest: more closely than by size and
+    /// number of records, or only the part of them that is opened.
+    pub checks_manifest: bool,
+    /// It holds checksums of its own, which say more than the hash of a manifest.
+    pub has_own_checksums: bool,
+    /// Below its folder there may be what does not belong to it.
+    pub shares_folder: bool,
     /// Options of opening that it follows, of those that only some formats do.
     pub open_options: &'static [OpenOption],
     /// An option of opening that means this format, whatever else is there.
@@ -57,6 +66,10 @@ impl FormatInfo {
         hidden: &[],
         text_is_bytes: false,
         may_be_empty: false,
+        names: FileNames::NONE,
+        checks_manifest: false,
+        has_own_checksums: false,
+        shares_folder: false,
         open_options: &[],
         chosen_by: None,
         written_as: "",
@@ -97,6 +110,41 @@ impl FormatInfo {
     }
 }
 
+/// What names of a format's files say.
+#[derive(Clone, Copy, Debug)]
+pub struct FileNames {
+    /// The file that is one data set together with the file of this name.
+    pub other_half: fn(&str) -> Option<String>,
+    /// Files besides that half which are read with the one of this name, where they are there.
+    pub companions: fn(&str) -> Vec<String>,
+    /// What a compressed file was called before, where its manifest still describes it as it was.
+    pub before: fn(&str) -> Option<&str>,
+    /// What to do about a file beside the data that is not as it was written.
+    pub edited: fn(&str) -> Option<&'static str>,
+    /// Whether a file may lack block checksums; `None` for a name that none of its files has.
+    pub may_lack_checksums: fn(&str) -> Option<bool>,
+    /// The file beside one that keeps the block checksums of both.
+    pub checksums_beside: fn(&str) -> Option<String>,
+    /// The file beside one that is its block checksums and nothing else.
+    pub bare_checksums: fn(&str) -> Option<String>,
+    /// The folder that keeps the block checksums of the data beside it, where no other one is named for the index.
+    pub checksums_folder: Option<&'static str>,
+}
+
+impl FileNames {
+    /// Nothing.
+    pub const NONE: FileNames = FileNames {
+        other_half: |_| None,
+        companions: |_| Vec::new(),
+        before: |_| None,
+        edited: |_| None,
+        may_lack_checksums: |_| None,
+        checksums_beside: |_| None,
+        bare_checksums: |_| None,
+        checksums_folder: None,
+    };
+}
+
 /// An option of writing that not every format has.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOption {
@@ -108,6 +156,16 @@ pub struct WriteOption {
     pub help: &'static str,
     /// Only `tokenize` has it.
     pub of_tokenize: bool,
+}
+
+impl WriteOption {
+    /// The column of numbers, of a format of rows.
+    pub const TO_COLUMN: WriteOption = WriteOption {
+        name: "to_column",
+        takes: Takes::Text("NAME"),
+        help: "the column of the numbers [default: tokens]",
+        of_tokenize: false,
+    };
 }
 
 /// What a record can be.

@@ -8,6 +8,7 @@ pub mod columns;
 pub mod data_files;
 pub mod discover;
 pub mod foreign;
+mod index;
 mod info;
 pub mod lake;
 pub mod lines;
@@ -24,12 +25,13 @@ pub mod write;
 use std::sync::Arc;
 
 use checksum_rules::FormatRules;
-pub use info::{FormatInfo, Holds, WriteOption};
+pub use index::LineIndex;
+pub use info::{FileNames, FormatInfo, Holds, WriteOption};
 pub use masks::{MASK_COLUMNS, learned, learned_of, masks_beside};
 pub use option::{COLUMN, COLUMNS, OpenOption, OptionRow, Takes};
 pub use options::{Axis, Options, Payload, PeriodOfEach, Split, Verify};
 pub use probe::{PartOf, Probe};
-use write::{LineIndex, OwnOptions, Parts, WriteFormat};
+use write::{OwnOptions, Parts, WriteFormat};
 
 use crate::error::{Error, Kind, Result};
 use crate::manifest::{Checked, Manifest, PARTS};
@@ -78,12 +80,6 @@ pub trait Format: Send + Sync {
         Vec::new()
     }
 
-    /// Whether [`Format::open`] itself compares the files with their manifest: more closely than by size and number of
-    /// records, or only the part of them that is opened.
-    fn checks_manifest(&self) -> bool {
-        false
-    }
-
     /// Its manifest, where that lies neither in the folder nor beside the file.
     ///
     /// # Errors
@@ -91,30 +87,6 @@ pub trait Format: Send + Sync {
     fn find_manifest(&self, probe: &Probe) -> Result<Option<Manifest>> {
         let _ = probe;
         Ok(None)
-    }
-
-    /// Whether a file of this name may lack block checksums; `None` for a name that none of its files has.
-    fn may_lack_checksums(&self, name: &str) -> Option<bool> {
-        let _ = name;
-        None
-    }
-
-    /// The file beside one of this name that keeps the block checksums of both.
-    fn checksums_beside(&self, name: &str) -> Option<String> {
-        let _ = name;
-        None
-    }
-
-    /// The file beside one of this name that is its block checksums and nothing else.
-    fn bare_checksums(&self, name: &str) -> Option<String> {
-        let _ = name;
-        None
-    }
-
-    /// The folder that keeps the block checksums of the data beside it.
-    fn checksums_folder(&self, options: &Options) -> Option<String> {
-        let _ = options;
-        None
     }
 
     /// How it is written, with the options of its own, which it takes out of `options`; `None` where it is only read.
@@ -126,7 +98,7 @@ pub trait Format: Send + Sync {
         Ok(None)
     }
 
-    /// How it is written where it is an index of lines beside the data.
+    /// The same, where it is an index of lines beside the data.
     fn line_index(&self) -> Option<&'static dyn LineIndex> {
         None
     }
@@ -143,7 +115,7 @@ pub trait Format: Send + Sync {
     }
 
     /// How it is verified.
-    fn verifier(&self) -> &'static dyn verify::Verify {
+    fn verifier(&self) -> &dyn verify::Verify {
         &verify::ByReading
     }
 
@@ -163,6 +135,13 @@ pub enum Confidence {
     Maybe,
     /// The content says so.
     Yes,
+}
+
+impl Confidence {
+    /// [`Confidence::Yes`] where it is, else [`Confidence::No`].
+    pub fn yes_if(is_it: bool) -> Confidence {
+        if is_it { Confidence::Yes } else { Confidence::No }
+    }
 }
 
 /// Opens what `probe` sees by the format that `options` names, or by the one in `table` that is surest.
@@ -212,12 +191,13 @@ pub fn in_parts(table: &[&dyn Format]) -> Result<&'static dyn Parts> {
 
 /// The file that is one data set together with the file of this name, as a format of `table` says.
 pub fn other_half(table: &[&dyn Format], name: &str) -> Option<String> {
-    table.iter().find_map(|format| format.verifier().other_half(name))
+    table.iter().find_map(|format| (format.info().names.other_half)(name))
 }
 
 /// Files beside the one of this name that are read with it, where they are there, as the formats of `table` say.
 pub fn companions(table: &[&dyn Format], name: &str) -> Vec<String> {
-    table.iter().flat_map(|format| format.verifier().companions(name)).collect()
+    let names = table.iter().map(|format| &format.info().names);
+    names.flat_map(|names| (names.companions)(name).into_iter().chain((names.other_half)(name))).collect()
 }
 
 /// The manifest in `object`, which is kept beside the file `name` and may have been copied or renamed with it.
@@ -257,7 +237,7 @@ fn open_and_check(format: &dyn Format, probe: &Probe, options: &Options) -> Resu
         probe.check_listing(listing)?;
     }
     let told = probe.manifest.as_ref().filter(|manifest| manifest.format == format.name() && !options.trust);
-    match told.filter(|_| !format.checks_manifest()) {
+    match told.filter(|_| !format.info().checks_manifest) {
         Some(manifest) => {
             probe.check_files(manifest)?;
             let source = format.open(probe, options)?;
@@ -311,7 +291,7 @@ fn recognised<'t>(table: &[&'t dyn Format], probe: &Probe) -> Result<Option<&'t 
     // A name alone tells less than the manifest: half of a pair is not a stream of IDs.
     let sure = best.filter(|b| b.0 == Confidence::Yes).map(|b| b.1);
     let is_half = |format: &dyn Format| {
-        let other = format.verifier().other_half(key::name_of(&probe.key));
+        let other = (format.info().names.other_half)(key::name_of(&probe.key));
         let listed = probe.manifest.iter().flat_map(|manifest| &manifest.files);
         other.is_some_and(|other| listed.into_iter().any(|row| row.name == other))
     };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use windrow_core::format::verify::{Opened, Verifier, Verify};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{
-    Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, discover, splits,
+    Confidence, Format, FormatInfo, Holds, Options, Probe, WriteOption, discover, splits,
 };
 use windrow_core::source::SharedSource;
 use windrow_core::store::{Object, key};
@@ -44,12 +44,7 @@ static INFO: FormatInfo = FormatInfo {
     hidden: &[("cache-", ".arrow"), ("", ".incomplete")],
     open_options: &[COLUMN, COLUMNS],
     written_as: "one `.arrow` stream: rows, or numbers in a column `tokens` with their metadata beside it",
-    write_options: &[WriteOption {
-        name: "to_column",
-        takes: Takes::Text("NAME"),
-        help: "the column of the numbers [default: tokens]",
-        of_tokenize: false,
-    }],
+    write_options: &[WriteOption::TO_COLUMN],
     ..FormatInfo::NONE
 };
 
@@ -94,7 +89,7 @@ impl Format for Arrow {
             }
             false => probe.head.starts_with(MAGIC) || is_named(&probe.key),
         };
-        if is { Confidence::Yes } else { Confidence::No }
+        Confidence::yes_if(is)
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {

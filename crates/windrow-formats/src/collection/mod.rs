@@ -32,6 +32,8 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "any program",
     holds: &[Holds::Series],
     open_options: &[AXIS, COLUMN, COLUMNS],
+    // Beside series there may be what no format takes for any.
+    shares_folder: true,
     ..FormatInfo::NONE
 };
 

@@ -36,10 +36,7 @@ impl Format for GluonTs {
         let is_lines =
             || JsonKind::at(probe.store.as_ref(), &probe.key).is_ok_and(|kind| kind != JsonKind::Document);
         let is_named = !probe.is_folder && json_kind::may_hold_records(&probe.file_name());
-        match is_named && begins_with_a_row(&text_head(probe)) && is_lines() {
-            true => Confidence::Yes,
-            false => Confidence::No,
-        }
+        Confidence::yes_if(is_named && begins_with_a_row(&text_head(probe)) && is_lines())
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -50,6 +50,7 @@ static INFO: FormatInfo = FormatInfo {
     data_suffixes: SUFFIXES,
     open_options: &[AXIS],
     written_as: "an archive of an array per record",
+    has_own_checksums: true,
     ..FormatInfo::NONE
 };
 

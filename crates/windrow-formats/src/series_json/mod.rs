@@ -93,10 +93,7 @@ impl Format for SeriesJsonLines {
         let named = lines::is_named(&name) || !probe.is_folder && json_kind::is_lines(probe);
         // What was written as rows is read as rows, whatever numbers they hold.
         let are_rows = probe.manifest.as_ref().is_some_and(|written| written.format == NAME);
-        match !probe.is_folder && named && !are_rows && begins_with_a_series(&text_head(probe)) {
-            true => Confidence::Yes,
-            false => Confidence::No,
-        }
+        Confidence::yes_if(!probe.is_folder && named && !are_rows && begins_with_a_series(&text_head(probe)))
     }
 
     fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {

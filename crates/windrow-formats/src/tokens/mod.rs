@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use windrow_core::format::discover::{natural_order, refuse_copies};
 use windrow_core::format::verify::Verify;
-use windrow_core::format::vocabulary::check_ids;
+use windrow_core::format::vocabulary::check_asked;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{
-    Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, foreign, splits,
+    Confidence, FileNames, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, foreign, splits,
 };
 use windrow_core::source::{FileInfo, Location, Schema, SharedSource, Source, check_span};
 use windrow_core::store::{Object, expanded, key, plain_name};
@@ -50,6 +50,11 @@ static INFO: FormatInfo = FormatInfo {
         help: "keep no block checksums",
         of_tokenize: true,
     }],
+    checks_manifest: true,
+    names: FileNames {
+        before: |name| Some(plain_name(name)).filter(|plain| *plain != name && is_bin(plain)),
+        ..FileNames::NONE
+    },
     ..FormatInfo::NONE
 };
 
@@ -71,10 +76,6 @@ impl Format for Tokens {
             (_, true) => Confidence::Maybe,
             _ => Confidence::No,
         }
-    }
-
-    fn checks_manifest(&self) -> bool {
-        true
     }
 
     fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
@@ -141,9 +142,7 @@ impl Format for Tokens {
             Some(eos) => Arc::new(Documents::new(streams, eos).map_err(|e| e.or_at(probe.display()))?),
             None => Arc::new(streams),
         };
-        if let Some(vocab_size) = options.vocab_size.filter(|v| known.is_none_or(|known| known > *v)) {
-            check_ids(source.as_ref(), vocab_size)?;
-        }
+        check_asked(source.as_ref(), options.vocab_size, known)?;
         Ok(source)
     }
 }
@@ -290,10 +289,8 @@ impl Source for Streams {
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         let width = self.schema.element.size() as u64;
         for (span, _) in spans {
-            if let Ok(file) = self.file(span)
-                && let Ok(object) = self.files.get(file)
-            {
-                object.prefetch(span.start * width, span.len * width);
+            if let Ok(file) = self.file(span) {
+                self.files.prefetch(file, span.start * width, span.len * width);
             }
         }
     }

@@ -53,6 +53,7 @@ static INFO: FormatInfo = FormatInfo {
         help: "most bytes of a shard [default: 1073741824]",
         of_tokenize: false,
     }],
+    checks_manifest: true,
     ..FormatInfo::NONE
 };
 
@@ -68,10 +69,7 @@ impl Format for WebDataset {
         }
         if keys.is_empty() {
             let is_below = probe.is_folder && probe.names().any(is_archive);
-            return match is_below && self.defines_splits(probe) {
-                true => Confidence::Yes,
-                false => Confidence::No,
-            };
+            return Confidence::yes_if(is_below && self.defines_splits(probe));
         }
         // An archive may also lie beside other data: it was unpacked there, or is not about it.
         let stems: Vec<&str> = keys.iter().map(|key| stem(probe.name_of(key))).collect();
@@ -97,10 +95,6 @@ impl Format for WebDataset {
     fn defines_splits(&self, probe: &Probe) -> bool {
         // A file that cannot be read says so when it is opened.
         Splits::of(probe).map_or(true, |splits| splits.is_some())
-    }
-
-    fn checks_manifest(&self) -> bool {
-        true
     }
 
     fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {

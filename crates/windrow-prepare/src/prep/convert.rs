@@ -39,7 +39,8 @@ impl Conversion<'_> {
 
     // In which the writer of the format is handed numbers.
     fn dtype(&self) -> Result<DType> {
-        Ok(self.format.handed_dtype(stored_dtype(self.schema(), self.format, self.options)?))
+        let stored = stored_dtype(self.schema(), self.format, self.options)?;
+        Ok(self.format.info().handed_dtype.unwrap_or(stored))
     }
 
     // What decides the parts.

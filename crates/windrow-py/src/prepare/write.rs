@@ -78,7 +78,7 @@ pub(crate) fn _write<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyResu
     };
     let mut items = records.try_iter()?.peekable();
     if let Some(Ok(first)) = items.peek()
-        && format.holds_rows()
+        && format.info().holds_rows
         && first.cast::<PyDict>().is_ok_and(|row| !row.contains("sequence").unwrap_or(true))
     {
         let writer = Writer::create(place.path(), &Schema::rows(Vec::new()), format.as_ref(), &output.asked);
@@ -172,12 +172,12 @@ impl Output<'_> {
         }
         let Some(Begun { writer, stored }) = &mut self.begun else { return Ok(0) };
         record.check(py, self.format, *stored)?;
-        record.add_to(py, writer, self.format.handed_dtype(*stored))
+        record.add_to(py, writer, self.format.info().handed_dtype.unwrap_or(*stored))
     }
 
     /// The writer, of no records, too.
     fn complete(mut self, py: Python<'_>) -> PyResult<Writer> {
-        let usual = if self.format.holds_ids() { DType::U32 } else { DType::F32 };
+        let usual = if self.format.info().holds_ids() { DType::U32 } else { DType::F32 };
         let begun = match self.begun.take() {
             Some(begun) => begun,
             None => self.begin(py, usual, &Extras::new())?,

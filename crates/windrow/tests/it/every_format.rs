@@ -100,9 +100,9 @@ struct Set {
 }
 
 fn path_in(folder: &Path, format: &dyn WriteFormat) -> PathBuf {
-    match format.target() {
+    match format.info().target {
         Target::File(endings) => folder.join(format!("out{}", endings[0])),
-        Target::Folder | Target::Pair => folder.join("out"),
+        Target::Folder | Target::Pair(_) => folder.join("out"),
     }
 }
 
@@ -221,7 +221,7 @@ fn as_lists(row: Row) -> Row {
 #[test]
 fn rows_are_read_equal_where_a_format_holds_them() {
     let mut n_formats = 0;
-    for format in written().filter(|format| format.holds_rows()) {
+    for format in written().filter(|format| format.info().holds_rows) {
         // JSON has no bytes, and the lists of tf.train.Example hold values of one kind.
         let (has_bytes, has_null, of_lists) = match format.name() {
             "bagz" | "series-jsonl" => (false, true, false),
