@@ -5,7 +5,7 @@ use std::{fmt, io};
 use serde_json::{Value, json};
 use windrow::{Error, Kind};
 
-use crate::{text, words};
+use crate::{spelling, text, words};
 
 /// Done.
 pub(crate) const DONE: i32 = 0;
@@ -84,7 +84,10 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Windrow(e) | Failure::Unfinished(e) => e.fmt(f),
+            Failure::Windrow(e) | Failure::Unfinished(e) => match option_of(e) {
+                Some(option) => e.again().field(option).fmt(f),
+                None => e.fmt(f),
+            },
             Failure::Usage { message, hint } => {
                 f.write_str(message)?;
                 hint.iter().try_for_each(|hint| write!(f, "\n  hint: {hint}"))
@@ -92,6 +95,13 @@ impl fmt::Display for Failure {
             Failure::Output(e) => write!(f, "cannot write to stdout: {e}"),
         }
     }
+}
+
+// The option that an error is about, as it is typed.
+fn option_of(error: &Error) -> Option<String> {
+    let place = error.place();
+    let is_of_a_file = place.file.is_some() || error.kind() != Kind::Config;
+    place.field.as_deref().filter(|_| !is_of_a_file).and_then(spelling::option)
 }
 
 impl From<Error> for Failure {

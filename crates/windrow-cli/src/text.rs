@@ -10,11 +10,15 @@ pub(crate) fn width() -> usize {
 }
 
 /// A path as a shell takes it.
-pub(crate) fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
+pub(crate) fn quoted_path(path: &Path) -> String {
+    quoted(&path.display().to_string())
+}
+
+/// A text as a shell takes it.
+pub(crate) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./+,:@%".contains(c);
     match !text.is_empty() && text.chars().all(plain) {
-        true => text,
+        true => text.to_string(),
         false => format!("'{}'", text.replace('\'', "'\\''")),
     }
 }
@@ -25,7 +29,7 @@ mod tests {
 
     #[test]
     fn paths_are_quoted_where_a_shell_needs_it() {
-        assert_eq!(quoted(Path::new("a b/it's")), "'a b/it'\\''s'");
-        assert_eq!(quoted(Path::new("a/b-c_1.json")), "a/b-c_1.json");
+        assert_eq!(quoted_path(Path::new("a b/it's")), "'a b/it'\\''s'");
+        assert_eq!(quoted_path(Path::new("a/b-c_1.json")), "a/b-c_1.json");
     }
 }

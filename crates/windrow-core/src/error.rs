@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::secrets::{text_without_secrets, without_secrets};
+use crate::spelling::spelt;
 
 /// What went wrong, as far as a caller can act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -250,6 +251,7 @@ impl Error {
 
 // Most texts name no URL.
 fn shown(text: String) -> String {
+    let text = spelt(text);
     if text.contains("://") { text_without_secrets(&text) } else { text }
 }
 

@@ -33,6 +33,7 @@ pub mod row;
 pub mod sampler;
 mod secrets;
 pub mod source;
+pub mod spelling;
 pub mod stop;
 pub mod store;
 pub mod threads;

@@ -109,7 +109,7 @@ fn given_up(trouble: Trouble, doing: &str, url: &str, attempts: u32, given: Dura
         format!("{}; gave up after {attempts} attempts in {} s", last.message(), given.as_secs()),
     )
     .at(url)
-    .hint("the store or the way to it fails; raise timeout= to wait for longer")
+    .hint("the store or the way to it fails; raise @timeout@ to wait for longer")
 }
 
 /// What is known of the object that is read.

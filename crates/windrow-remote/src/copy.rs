@@ -275,5 +275,5 @@ impl Ahead for ToCome {
 pub(crate) fn gone(url: &str) -> Error {
     Error::new(Kind::Memory, "bytes that were fetched had no room until they were read")
         .at(url)
-        .hint("raise read_ahead=, or give the cache more room with cache_limit=")
+        .hint("raise @read_ahead@, or give the cache more room with @cache_limit@")
 }

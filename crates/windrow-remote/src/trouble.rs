@@ -70,7 +70,7 @@ impl Trouble {
             What::NoRanges => {
                 Error::unsupported("the server ignores ranges, and the object does not fit into the cache")
                     .at(url)
-                    .hint("raise cache_limit=, or copy the data to a store that reads by ranges")
+                    .hint("raise @cache_limit@, or copy the data to a store that reads by ranges")
             }
             What::NoLength => Error::unsupported(
                 "the server does not say how large the file is: its answer has no Content-Length",
@@ -79,7 +79,7 @@ impl Trouble {
             .hint("serve the file as it is, with its length and by ranges; or download it and open the copy"),
             What::Passing(_) => Error::new(Kind::Io, format!("cannot {doing}: {said}"))
                 .at(url)
-                .hint("the store or the way to it fails; raise timeout= to wait for longer"),
+                .hint("the store or the way to it fails; raise @timeout@ to wait for longer"),
             What::Exists => exists(url),
             What::NotImplemented | What::Lasting => {
                 let error = Error::new(Kind::Io, format!("cannot {doing}: {said}")).at(url);

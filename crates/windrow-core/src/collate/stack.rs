@@ -89,7 +89,7 @@ fn columns(records: Vec<Value>, place: &dyn Fn(usize) -> Place) -> Result<(Vec<S
 }
 
 const HINT: &str =
-    "without stack= the rows come as they are, and collate= may pad them; columns= leaves columns out";
+    "without @stack@ the rows come as they are, and @collate@ may pad them; @columns@ leaves columns out";
 
 const WHOLE: &str = "write the whole numbers of this column as 1.0, as its fractions are";
 

@@ -172,7 +172,7 @@ const OF_SOME: &[OfSome] = &[
         name: "eos",
         is_given: |options| options.eos.is_some(),
         why: "has records of its own",
-        hint: "it splits raw token files into documents; between records, pack(…, eos=…) puts an EOS token",
+        hint: "it splits raw token files into documents; between records, @eos@ of the view pack puts an EOS token",
     },
     OfSome {
         name: "index_folder",
@@ -211,14 +211,15 @@ impl Options {
     /// `Config` naming the option.
     pub fn only_those_of(&self, format: &FormatInfo) -> Result<()> {
         if let (Some(column), Some(columns)) = (&self.column, &self.columns) {
-            return Err(Error::config(format!("column={column:?} and columns={columns:?} were given"))
+            return Err(Error::config(format!("@column={column:?}@ and @columns={columns:?}@ were given"))
                 .field("columns")
-                .hint("column= makes numbers of one column, columns= rows of several: give one of them"));
+                .hint("@column@ makes numbers of one column, @columns@ rows of several: give one of them"));
         }
         match OF_SOME.iter().find(|option| (option.is_given)(self) && !format.takes(option.name)) {
             None => Ok(()),
             Some(OfSome { name, why, hint, .. }) => {
-                let error = Error::config(format!("{name} was given, but {} {why}", format.name));
+                let option = if *name == "eos" { "document_eos" } else { name };
+                let error = Error::config(format!("@the {option}@ was given, but {} {why}", format.name));
                 Err(error.field(*name).hint(*hint))
             }
         }
@@ -237,7 +238,7 @@ impl Options {
         match asked.iter().find(|(_, given)| *given) {
             None => Ok(()),
             Some((name, _)) => {
-                Err(Error::config(format!("{name} was given, but {why}")).field(*name).hint(hint))
+                Err(Error::config(format!("@the {name}@ was given, but {why}")).field(*name).hint(hint))
             }
         }
     }

@@ -99,7 +99,7 @@ impl Feed {
         let refused = |what: &str| {
             Err(Error::config(format!("part_ids of {what}"))
                 .field("part_ids")
-                .hint("wr.trace names the part of each row"))
+                .hint("@trace@ names the part of each row"))
         };
         if self.collate.rows().is_some() {
             return refused("a view of rows, whose batches hold records as they are");

@@ -140,7 +140,7 @@ fn expand_within(
             .at(object.name())
             .field("cache_limit")
             .hint(
-                "allow more with cache_limit, which bounds all of the cache; so little that holds so much says the same \
+                "allow more with @cache_limit@, which bounds all of the cache; so little that holds so much says the same \
                  again and again",
             ));
         }

@@ -362,7 +362,7 @@ fn a_last_batch_without_a_row_for_each_rank_is_refused_unless_it_is_filled_or_le
     let error = new(LastBatch::Keep, 4).unwrap_err();
     assert_eq!(error.kind(), Kind::Config);
     assert!(error.to_string().contains("3 of 10 rows, for 4 ranks"), "{error}");
-    assert!(error.to_string().contains("last=\"repeat\""), "{error}");
+    assert!(error.to_string().contains("LastBatch::Repeat"), "{error}");
     assert!(new(LastBatch::Repeat, 4).is_ok() && new(LastBatch::Drop, 4).is_ok());
 }
 

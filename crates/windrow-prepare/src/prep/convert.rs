@@ -55,7 +55,7 @@ impl Conversion<'_> {
 
     fn check(&self) -> Result<()> {
         let schema = self.schema();
-        let hint = "open the data with column=, which chooses numbers; `windrow prep plan tokenize` makes token IDs of a text";
+        let hint = "open the data with @column@, which chooses numbers; `windrow prep plan tokenize` makes token IDs of a text";
         match schema.kind {
             Kind::Numbers => {}
             Kind::Json => return Err(Error::config("the records are JSON texts, not numbers").hint(hint)),

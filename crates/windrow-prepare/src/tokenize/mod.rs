@@ -251,7 +251,7 @@ fn described(mut manifest: Manifest, state: &State, options: &TokenizeOptions) -
 /// The error that inputs hold nothing.
 pub(crate) fn no_texts(first: Option<String>) -> Error {
     Error::not_found("there are no texts: the inputs are empty").at(first.unwrap_or_default()).hint(
-        "a copy that was cut short may be empty: fetch it again; allow_empty=True writes an empty output",
+        "a copy that was cut short may be empty: fetch it again; @allow_empty=true@ writes an empty output",
     )
 }
 

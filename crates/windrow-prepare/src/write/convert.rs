@@ -39,7 +39,7 @@ pub(crate) fn refuse_empty(source: &dyn Source, options: &WriteOptions) -> Resul
         true => {
             let file = source.files().into_iter().next().map(|info| info.file);
             Err(Error::config("there are no records to convert").at(file.unwrap_or_default()).hint(
-                "a copy that was cut short may be empty: fetch it again; allow_empty=True writes an empty output",
+                "a copy that was cut short may be empty: fetch it again; @allow_empty=true@ writes an empty output",
             ))
         }
     }

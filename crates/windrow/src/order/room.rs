@@ -76,14 +76,14 @@ fn too_much(shape: &BlockShape, need: &Need, room: u64) -> Error {
     ))
     .field("shuffle");
     let enough = mebibytes(need.bytes);
-    let more = format!("or give cache_limit= or read_ahead= {enough}");
+    let more = format!("or give @cache_limit@ or @read_ahead@ {enough}");
     let fits = room / need.block.saturating_mul(POOLS).max(1);
     match fits {
-        0 => error.hint(format!("choose smaller blocks (size=, now {}), {more}", shape.size)),
+        0 => error.hint(format!("choose smaller blocks (@size@, now {}), {more}", shape.size)),
         pool => {
             let effective = |pool: u64| 1.0 / (1.0 / need.rows.max(1.0) + 1.0 / (shape.lanes * pool) as f64);
             error.hint(format!(
-                "pool={pool} fits, with {:.0} effective blocks in a batch rather than {:.0}; {more}",
+                "@pool={pool}@ fits, with {:.0} effective blocks in a batch rather than {:.0}; {more}",
                 effective(pool),
                 effective(shape.pool)
             ))
@@ -120,10 +120,10 @@ mod tests {
         for wanted in [
             "take 16384MiB",
             "hold 3072MiB",
-            "pool=3 fits",
+            ".pool(3) fits",
             "110 effective",
             "rather than 205",
-            "read_ahead=",
+            ".read_ahead(…)",
         ] {
             assert!(error.contains(wanted), "{wanted}: {error}");
         }

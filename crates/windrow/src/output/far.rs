@@ -79,7 +79,7 @@ impl Far {
             Whose::Unfinished if !self.overwrite => {
                 Err(Error::new(Kind::Exists, "another output is there, unfinished")
                     .at(url)
-                    .hint("its run is still writing, or was stopped: write elsewhere, or replace it with --overwrite (overwrite=True)"))
+                    .hint("its run is still writing, or was stopped: write elsewhere, or replace it with @overwrite=true@"))
             }
             Whose::Others => {
                 self.has_picture = true;

@@ -111,7 +111,7 @@ impl Dataset {
             None if is_scaled => Some(DType::F32),
             Some(dtype) if is_scaled && dtype.is_integer() => {
                 return Err(Error::config(format!("scaled values are fractions, which {dtype} cannot hold"))
-                    .hint("choose dtype=\"float32\""));
+                    .hint("choose @as_dtype=float32@"));
             }
             dtype => dtype,
         };

@@ -72,7 +72,7 @@ impl ViewOption {
             _ => {}
         }
         let or = or.map_or(String::new(), |number| format!(", or a number of {}", number.to_lowercase()));
-        Err(Error::config(format!("{}={value}", self.name))
+        Err(Error::config(format!("@{}={value}@", self.name))
             .field(self.name)
             .hint(format!("one of {}{or}", words.join(", "))))
     }

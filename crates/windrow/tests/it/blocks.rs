@@ -233,7 +233,7 @@ fn views_that_join_records_from_everywhere_say_what_to_do() {
         let error = samples.loader().shuffle(Blocks::new()).rank(0, 1).build().err().unwrap();
         assert_eq!(error.kind(), Kind::Config);
         let text = error.to_string();
-        assert!(text.contains(view) && text.contains("shuffle=True"), "{text}");
+        assert!(text.contains(view) && text.contains(".shuffle(true)"), "{text}");
     }
     let windows = data.view(windrow::Windows::new(2), None).unwrap();
     let error = windows.loader().shuffle(Blocks::new().lanes(99)).rank(0, 1).build().err().unwrap();

@@ -214,7 +214,7 @@ fn pools_that_find_no_room_are_an_error_that_names_the_one_that_does() {
     let far = "s3://bucket/tokens.bin";
     let e = build(far, 2, 1, blocks).unwrap_err();
     assert_eq!(e.kind(), Kind::Config, "{e}");
-    for wanted in [far, "take 1MiB", "pool=2 fits", "effective blocks", "read_ahead= 1MiB"] {
+    for wanted in [far, "take 1MiB", ".pool(2) fits", "effective blocks", ".read_ahead(…) 1MiB"] {
         assert!(e.to_string().contains(wanted), "{wanted}: {e}");
     }
     // What is named fits, so does half as much for each of two ranks, and a local file needs no room.

@@ -180,7 +180,7 @@ pub fn open(samples: impl Samples, probe: &Probe, options: &Options) -> Result<S
         return Ok(source);
     }
     options
-        .refuse_those_of_ids("the records are rows of columns", "column= chooses the numbers")
+        .refuse_those_of_ids("the records are rows of columns", "@column@ chooses the numbers")
         .map_err(at)?;
     let columns = match &options.columns {
         None => (0..samples.columns().len()).collect(),

@@ -41,7 +41,7 @@ pub fn no_line_files(store: &dyn Store) -> Error {
     match foreign::among(names) {
         found if splits.len() > 1 && found.is_none_or(|(_, kind)| kind.is_read()) => {
             Error::not_found(format!("{what}; it holds several splits: {}", splits::listed(&splits)))
-                .hint("name the folder of one of them, or give split=")
+                .hint("name the folder of one of them, or give @split@")
         }
         Some((name, kind)) => {
             Error::not_found(format!("{what}, but {name:?}: {}", kind.told())).hint(kind.hint)
