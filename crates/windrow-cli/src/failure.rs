@@ -85,8 +85,8 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Windrow(e) | Failure::Unfinished(e) => match option_of(e) {
-                Some(option) => e.again().field(option).fmt(f),
-                None => e.fmt(f),
+                Some(option) => write!(f, "{:#}", e.again().field(option)),
+                None => write!(f, "{e:#}"),
             },
             Failure::Usage { message, hint } => {
                 f.write_str(message)?;

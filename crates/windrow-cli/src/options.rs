@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use windrow::Fit;
 use windrow::format::Takes;
 
+use crate::text;
+
 /// What a command's help says of an option of several things, such as formats or views.
 pub(crate) struct Of {
     /// Those that say the same.
@@ -101,5 +103,5 @@ fn part(text: &str) -> Result<Fit, String> {
         (None, None) => None,
     };
     let fit = fit.ok_or_else(|| "expected two fractions as 0,0.7, or values as 0..500".to_string())?;
-    fit.check().map(|()| fit).map_err(|e| e.to_string())
+    fit.check().map(|()| fit).map_err(|e| text::one_line(&e))
 }

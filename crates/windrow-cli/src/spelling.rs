@@ -45,7 +45,10 @@ pub(crate) fn of_command(commands: fn() -> clap::Command, args: &[OsString]) -> 
 
 /// The option that a field of an error's place is, where the command has one of this name.
 pub(crate) fn option(field: &str) -> Option<String> {
-    Some(spelt(format!("@the {field}@"))).filter(|typed| typed.starts_with("--") && !typed.contains(' '))
+    // Without a file, it is the dtype of what is written.
+    let names = if field == "dtype" { vec!["as_dtype", field] } else { vec![field] };
+    let typed = names.into_iter().map(|name| spelt(format!("@the {name}@")));
+    typed.into_iter().find(|typed| typed.starts_with("--") && !typed.contains(' '))
 }
 
 impl Typed {
@@ -96,7 +99,10 @@ impl Command {
 
     // The option that is meant, where it has one.
     fn flag(&self, mark: &Mark<'_>) -> Option<String> {
-        let plain = mark.name.replace('_', "-");
+        let plain = match mark.name {
+            "store_options" => "store-option".to_string(),
+            name => name.replace('_', "-"),
+        };
         let of_views = VIEWS.iter().flat_map(|view| view.options()).find(|option| option.name == mark.name);
         let of_views = of_views.and_then(|option| option.flag).map(|flag| flag.replace('_', "-"));
         let off = format!("no-{plain}");
@@ -126,6 +132,10 @@ fn argument(value: &str) -> String {
     let within = |start: &str, end: &str| value.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));
     if let Some((from, to)) = within("range(", ")").and_then(|range| range.split_once(", ")) {
         return format!("{from}..{to}");
+    }
+    if let Some((name, value)) = within("{", "}").and_then(|pair| pair.split_once(": ")) {
+        let joined = if value.starts_with('{') { "." } else { "=" };
+        return format!("{}{joined}{}", name.trim_matches('"'), argument(value));
     }
     match within("(", ")").or_else(|| within("[", "]")) {
         Some(several) => several.split(", ").map(argument).collect::<Vec<_>>().join(","),
@@ -157,6 +167,12 @@ mod tests {
         check("windrow bench x", "@fit=(0.0, 0.7)@, @fit=range(0, 500)@", "--fit 0.0,0.7, --fit 0..500");
         check("windrow bench x", "@fields=[\"a b\", \"c\"]@", "--fields 'a b',c");
         check("windrow bench x", "@split=\"a'b\"@, @split=…@", "--split 'a'\\''b', --split …");
+        check("windrow bench x", "@store_options={\"region\": …}@", "--store-option region=…");
+        check(
+            "windrow bench x",
+            "@store_options={\"headers\": {\"Authorization\": …}}@",
+            "--store-option headers.Authorization=…",
+        );
         check("windrow tokenize x", "@block_sums=false@", "--no-block-sums");
         check("windrow bench x", "@drop_last=false@, @row_columns@", "--keep-last, --row-columns");
         check("windrow bench x", "@scaler@ is for @collate@", "--scaler is for collate= (in Python)");

@@ -2,11 +2,19 @@
 
 use std::path::Path;
 
+use windrow::Error;
+
 pub(crate) use windrow::preview::text::{count, counted, escaped, message, number, rate, size, truncated};
 
 /// Columns of the terminal; 100 where there is none.
 pub(crate) fn width() -> usize {
     terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).max(40)
+}
+
+/// What is wrong with a value, and what it may be, for the parser of arguments.
+pub(crate) fn one_line(error: &Error) -> String {
+    let hint = error.hint_text().map_or(String::new(), |hint| format!("; {hint}"));
+    error.message().to_string() + &hint
 }
 
 /// A path as a shell takes it.

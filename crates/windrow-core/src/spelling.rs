@@ -9,6 +9,7 @@
 //! | `@dtype=uint16@` | `.dtype("uint16")` | `dtype="uint16"` | `--dtype uint16` |
 //! | `@trust=true@` | `.trust(true)` | `trust=True` | `--trust` |
 //! | `@the dtype@` | `dtype` | `dtype` | `--dtype` |
+//! | `@blocks=size=9,pool=2@` | `.shuffle(Blocks::new().size(9).pool(2))` | `shuffle=wr.Blocks(size=9, pool=2)` | `--shuffle blocks:size=9,pool=2` |
 //! | `@read_record@`, a row of [`WORDS`] | `Dataset::row` | `ds[i]` | `` `windrow peek` `` |
 //!
 //! A value in quotes may be any text. Everything else with an `@` stays as it is.
@@ -75,6 +76,7 @@ const fn word(
 pub const WORDS: &[Word] = &[
     word("drop_last=false", ".last_batch(LastBatch::Keep)", "drop_last=False", "--keep-last"),
     word("drop_last=true", ".last_batch(LastBatch::Drop)", "drop_last=True", "no --keep-last"),
+    word("dropping_last", "with LastBatch::Drop", "with drop_last", "without --keep-last"),
     word("last=repeat", ".last_batch(LastBatch::Repeat)", "last=\"repeat\"", "last=\"repeat\" (in Python)"),
     word("shuffle=true", ".shuffle(true)", "shuffle=True", "--shuffle on"),
     word("shuffle=false", ".shuffle(false)", "shuffle=False", "--no-shuffle"),
@@ -85,8 +87,6 @@ pub const WORDS: &[Word] = &[
     word("read_rows", "Dataset::row gives rows", "ds[i] gives rows", "`windrow peek` shows rows"),
     word("extras", "Dataset::extras", "ds.extras(i)", "`windrow peek` shows it"),
     word("from_frame", "Dataset::in_memory", "wr.from_frame", "wr.from_frame in Python"),
-    word("write", "windrow::prepare::write", "wr.write", "`windrow convert`"),
-    word("read_audio", "the crate windrow-audio", "wr.read_audio", "wr.read_audio in Python"),
     word("coverage", "Samples::coverage", "view.coverage()", "`windrow coverage`"),
     word(
         "diff_recipe",
@@ -94,9 +94,7 @@ pub const WORDS: &[Word] = &[
         "wr.diff(loader, recipe), with the recipe() of the loader",
         "`windrow diff` with the recipe",
     ),
-    word("recipe", "LoaderBuilder::recipe", "loader.recipe()", "recipe() of a loader in Python"),
     word("pack_when_read", "the view pack", "ds.pack(N)", "--pack N of other commands"),
-    word("blocks", "Blocks", "shuffle=wr.Blocks", "--shuffle blocks"),
     word("ranks", ".rank(rank, world_size)", "rank=, world_size=", "--rank, --world-size"),
     word("one_rank", ".rank(0, 1)", "rank=0, world_size=1", "--rank 0 --world-size 1"),
 ];
@@ -178,11 +176,30 @@ impl Frontend {
             }
             .to_string();
         }
+        if let ("blocks", Some(numbers)) = (mark.name, mark.value) {
+            return self.blocks(numbers);
+        }
         let own = NAMES.iter().find(|(name, ..)| *name == mark.name);
         match self {
             Frontend::Rust => in_rust(own.map_or(mark.name, |own| own.1), mark),
             Frontend::Python => in_python(own.map_or(mark.name, |own| own.2), mark),
             Frontend::CommandLine(typed) => typed(mark),
+        }
+    }
+}
+
+impl Frontend {
+    // The order by blocks of these numbers, as `size=2048,lanes=64`.
+    fn blocks(&self, numbers: &str) -> String {
+        match self {
+            Frontend::Rust => {
+                let set =
+                    |number: &str| number.split_once('=').map(|(name, number)| format!(".{name}({number})"));
+                let set: String = numbers.split(',').filter_map(set).collect();
+                format!(".shuffle(Blocks::new(){set})")
+            }
+            Frontend::Python => format!("shuffle=wr.Blocks({})", numbers.replace(',', ", ")),
+            Frontend::CommandLine(_) => format!("--shuffle blocks:{numbers}"),
         }
     }
 }
@@ -300,6 +317,12 @@ mod tests {
         );
         check("@the eos@ was given", "eos was given", "eos was given", "<eos None> was given");
         check("@drop_last=false@", ".last_batch(LastBatch::Keep)", "drop_last=False", "--keep-last");
+        check(
+            "@blocks=size=9,pool=2@",
+            ".shuffle(Blocks::new().size(9).pool(2))",
+            "shuffle=wr.Blocks(size=9, pool=2)",
+            "--shuffle blocks:size=9,pool=2",
+        );
         check("read @read_record@", "read Dataset::row", "read ds[i]", "read `windrow peek`");
     }
 

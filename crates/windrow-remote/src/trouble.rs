@@ -120,7 +120,7 @@ fn denied_hint(said: &str, url: &str) -> String {
         return "the clock of this machine is wrong".to_string();
     }
     if has("AuthorizationHeaderMalformed") || has("PermanentRedirect") {
-        return "the bucket is in another region: set AWS_REGION or store_options={\"region\": …}"
+        return "the bucket is in another region: set AWS_REGION or @store_options={\"region\": …}@"
             .to_string();
     }
     let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
@@ -130,7 +130,7 @@ fn denied_hint(said: &str, url: &str) -> String {
         "gs" => "credentials come from GOOGLE_APPLICATION_CREDENTIALS, `gcloud auth application-default login` or the instance",
         "az" | "azure" => "credentials come from AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT_NAME with a key or token",
         "hf" => "log in with `huggingface-cli login`, or set HF_TOKEN; a gated data set must be asked for on its page",
-        _ => "give what the server asks for, for example store_options={\"headers\": {\"Authorization\": …}}",
+        _ => "give what the server asks for, for example @store_options={\"headers\": {\"Authorization\": …}}@",
     }
     .to_string()
 }

@@ -19,6 +19,7 @@ pub(crate) use self::order::{Ordering, loader};
 pub(crate) use self::view::Cutting;
 use crate::codes::are_codes;
 use crate::failure::Failure;
+use crate::text;
 
 /// What to read.
 #[derive(Args, Clone, Debug)]
@@ -234,7 +235,7 @@ pub(crate) fn no_text(why: &str) -> Failure {
 
 /// The parser of `--dtype`.
 pub(crate) fn dtype(text: &str) -> Result<DType, String> {
-    DType::parse(text).map_err(|e| format!("{}; {}", e.message(), e.hint_text().unwrap_or_default()))
+    DType::parse(text).map_err(|e| text::one_line(&e))
 }
 
 /// The parser of an option that is one of `words`, as a recipe writes them.

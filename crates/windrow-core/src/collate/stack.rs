@@ -260,7 +260,7 @@ mod tests {
     #[track_caller]
     fn refused(records: Vec<Value>, says: &str) {
         let error = stacked(records, &place, None).unwrap_err();
-        assert!(error.to_string().starts_with(says), "{error}");
+        assert!(format!("{error:#}").starts_with(says), "{error}");
         assert_eq!((error.place().record, error.place().file.as_deref()), (Some(11), Some("data")));
     }
 

@@ -148,7 +148,7 @@ fn no_column<'n>(name: &str, there: impl Iterator<Item = &'n str>) -> Error {
     let there: Vec<&str> = there.collect();
     let error = Error::config(format!("no column beside the tokens is called {name:?}")).field("mask_column");
     match there.is_empty() {
-        true => error.hint("there is none; mask_column=None trains on all tokens"),
+        true => error.hint("there is none; @mask_column=none@ trains on all tokens"),
         false => error.hint(format!("columns: {}", there.join(", "))),
     }
 }
@@ -254,7 +254,7 @@ impl Masked {
         };
         let hint = match stem(name) {
             LABELS => LABELS_HINT,
-            _ => "a mask has a whole number for each token; mask_column=None trains on all tokens",
+            _ => "a mask has a whole number for each token; @mask_column=none@ trains on all tokens",
         };
         match numbers {
             Some(numbers) if numbers.len() as u64 == len => Ok(numbers),

@@ -172,7 +172,7 @@ const OF_SOME: &[OfSome] = &[
         name: "eos",
         is_given: |options| options.eos.is_some(),
         why: "has records of its own",
-        hint: "it splits raw token files into documents; between records, @eos@ of the view pack puts an EOS token",
+        hint: "it splits raw token files into documents; the view pack puts an EOS token between records with @eos@",
     },
     OfSome {
         name: "index_folder",

@@ -177,7 +177,7 @@ impl Feed {
         };
         Err(Error::mismatch(format!("{} and {} give different tensors: {found}", names[0], names[1])).hint(
             "a batch takes rows of every view of a mix: cut all with the same view, length, dtype and labels; records [T, C] \
-             need as many channels, bins as many records in the fullest row or fields= without cu_seqlens, and a loss mask \
+             need as many channels, bins as many records in the fullest row or @fields@ without cu_seqlens, and a loss mask \
              beside the tokens of all or of none",
         ))
     }

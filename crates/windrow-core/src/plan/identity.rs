@@ -108,7 +108,7 @@ impl Identity {
                 Some(BlockShape { size, lanes, rows, pool }) if self.differs_in_order_alone(other) => {
                     format!(
                         "continue in the order of the run that saved the state: \
-                     shuffle=wr.Blocks(size={size}, lanes={lanes}, rows={rows}, pool={pool})"
+                     @blocks=size={size},lanes={lanes},rows={rows},pool={pool}@"
                     )
                 }
                 _ => self.hint(other),

@@ -96,7 +96,7 @@ impl Steps {
             Some(0) => Err(Error::config("the view has no samples")
                 .hint("choose a shorter length; @coverage@ counts what it leaves out")),
             Some(len) if self.last == LastBatch::Drop && len < self.global_batch_size => Err(Error::config(format!(
-                "an epoch has {len} samples, a batch over all ranks needs {}: with @drop_last=true@ there would never be one",
+                "an epoch has {len} samples, a batch over all ranks needs {}: @dropping_last@ there would never be one",
                 self.global_batch_size
             ))
             .hint("choose a smaller batch size, or @drop_last=false@")),

@@ -68,7 +68,7 @@ impl Conversion<'_> {
                 track.made_of.first().unwrap_or(&track.name)
             ))
             .field("tracks")
-            .hint("train on the data as it is: windrow opens it, and views deliver the array; mask_column=None leaves it out")),
+            .hint("train on the data as it is: windrow opens it, and views deliver the array; @mask_column=none@ leaves it out")),
         }
     }
 }

@@ -119,7 +119,7 @@ pub(crate) fn tell(orders: &[Order], parts: &[Samples], names: &[String], steps:
     for (number, (order, samples)) in orders.iter().zip(parts).enumerate() {
         let Order::Blocks(BlockShape { size, lanes, rows, pool }) = order else { continue };
         let of = names.get(number).map_or(String::new(), |name| format!("{name:?}: "));
-        once(log::Level::Info, format!("{of}@blocks@(size={size}, lanes={lanes}, rows={rows}, pool={pool})"));
+        once(log::Level::Info, format!("{of}@blocks=size={size},lanes={lanes},rows={rows},pool={pool}@"));
         if names.is_empty() && *lanes < nodes {
             let fits = match nodes <= 256 && samples.len().div_ceil(*size) >= 8 * nodes {
                 true => {

@@ -116,7 +116,7 @@ mod tests {
     fn the_pool_that_fits_is_named() {
         let shape = BlockShape { size: 512, lanes: 64, rows: 4, pool: 16 };
         let need = Need { bytes: 16 << 30, block: 512 << 20, rows: 256.0 };
-        let error = too_much(&shape, &need, 3 << 30).to_string();
+        let error = format!("{:#}", too_much(&shape, &need, 3 << 30));
         for wanted in [
             "take 16384MiB",
             "hold 3072MiB",
@@ -127,6 +127,6 @@ mod tests {
         ] {
             assert!(error.contains(wanted), "{wanted}: {error}");
         }
-        assert!(too_much(&shape, &need, 700 << 20).to_string().contains("smaller blocks"));
+        assert!(format!("{:#}", too_much(&shape, &need, 700 << 20)).contains("smaller blocks"));
     }
 }

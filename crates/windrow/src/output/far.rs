@@ -168,7 +168,7 @@ impl Far {
     fn forget(&self) {
         // A folder that stays is no harm: the next run with this output begins with it.
         if let Err(e) = files::remove(&self.scratch) {
-            log::info!("what was sent stays: {e}");
+            log::info!("what was sent stays: {e:#}");
         }
     }
 

@@ -141,7 +141,7 @@ fn slurms_job(shard: Shard, by: &str, variable: impl Fn(&str) -> Option<String>)
     (!by.starts_with("SLURM")).then(|| {
         format!(
             "{name} is {tasks}, but srun did not start this process: {reads} rank {rank} of {world_size}\n  \
-             hint: start one process for each task with srun; pass rank={rank}, world_size={world_size} if that is meant"
+             hint: start one process for each task with srun; pass @rank={rank}@, @world_size={world_size}@ if that is meant"
         )
     })
 }

@@ -305,7 +305,7 @@ mod tests {
         ] {
             let error = of(view, given).unwrap_err();
             assert_eq!(error.kind(), Kind::Config);
-            assert!(error.to_string().contains(said), "{error}");
+            assert!(format!("{error:#}").contains(said), "{error}");
         }
     }
 }

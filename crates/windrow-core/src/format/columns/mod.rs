@@ -189,7 +189,7 @@ pub fn open(samples: impl Samples, probe: &Probe, options: &Options) -> Result<S
             let found: Vec<usize> = found.collect::<Result<_>>().map_err(at)?;
             if found.is_empty() || (1..found.len()).any(|at| found[..at].contains(&found[at])) {
                 return Err(at(Error::config(format!(
-                    "columns={names:?}: expected each once, and one at least"
+                    "@columns={names:?}@: expected each once, and one at least"
                 ))
                 .field("columns")));
             }

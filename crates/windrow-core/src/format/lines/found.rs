@@ -258,7 +258,7 @@ mod tests {
             assert_eq!(error.kind(), crate::Kind::Config);
             assert!(error.message().contains("twice"), "{error}");
             for name in names {
-                assert!(error.to_string().contains(name), "{error}");
+                assert!(format!("{error:#}").contains(name), "{error}");
             }
         }
     }
