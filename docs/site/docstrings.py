@@ -90,6 +90,7 @@ class Docstrings(Extension):
         for made in native.classes.values():
             _show_new(made)
         _add_methods(native["Dataset"], pkg["dataset"])
+        native["Loader"].docstring = pkg["loader"]["_new"].docstring
         for file in sorted(RUST.rglob("*.rs")):
             for name, text in documented(file.read_text(encoding="utf-8")):
                 owner, _, member = name.rpartition(".")

@@ -1,4 +1,4 @@
-"""An option of a view is declared once: Python, the command line and the pages have what the table says."""
+"""An option is declared once: Python, the command line and the pages have what its table says."""
 
 import inspect
 import re
@@ -6,6 +6,7 @@ import subprocess
 import sys
 import typing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,18 @@ import windrow as wr
 from windrow import _native, dataset
 
 PAGES = Path(__file__).parents[2] / "docs"
-VIEWS = _native._views()
-# What the table keeps by other means: numbers for `view[i]`, and the dtype, which is no part of a recipe.
-OF_PYTHON = {"dtype", "seed"}
+TABLES = _native._options()
+VIEWS = TABLES["views"]
+# What the table keeps by other means: numbers for `view[i]`, the dtype, which is no part of a recipe, the name of a function.
+OF_PYTHON = {"dtype", "seed", "scaler_name"}
+# What only a program holds: functions, groups of processes, lists of records, arrays.
+LOADER_OF_PYTHON = {"view", "group", "whole", "skip", "exclude", "framework", "pin_memory", "dtype", "collate"}
+# What a run has, and a plan, which the command shows, does not.
+OF_A_RUN = {"rank", "world_size", "epochs", "num_threads", "prefetch"}
+TOKENIZE_OF_PYTHON = {
+    "inputs", "out", "text_function", "vocab_size", "overwrite", "threads", "allow_empty", "durable", "progress", "store_options",
+    "timeout", "options",
+}  # fmt: skip
 
 
 def words_of(annotation: object) -> set[str] | None:
@@ -43,9 +53,51 @@ def test_a_method_has_the_options_of_its_table(view: str) -> None:
             assert words <= set(table[name]["words"]) | {"none"}, name
 
 
-def test_the_command_has_the_options_of_every_table() -> None:
-    told = subprocess.run([sys.executable, "-m", "windrow", "trace", "--help"], capture_output=True, text=True, check=True)
-    flags = set(re.findall(r"--([a-z][a-z-]*)", told.stdout))
+def flags_of(command: str) -> set[str]:
+    told = subprocess.run([sys.executable, "-m", "windrow", command, "--help"], capture_output=True, text=True, check=True)
+    return set(re.findall(r"--([a-z][a-z-]*)", told.stdout))
+
+
+def flag(option: dict[str, Any]) -> str:
+    name: str = option["flag"].replace("_", "-")
+    # Given once for each of them.
+    return name.removesuffix("s") if option["name"] == "store_options" else name
+
+
+FUNCTIONS = [("open", wr.open, {"path"}), ("loader", wr.Loader, LOADER_OF_PYTHON), ("tokenize", wr.tokenize, TOKENIZE_OF_PYTHON)]
+
+
+@pytest.mark.parametrize(("table", "function", "others"), FUNCTIONS)
+def test_a_function_has_the_options_of_its_table(table: str, function: Any, others: set[str]) -> None:
+    parameters = {name: p for name, p in inspect.signature(function).parameters.items() if name not in others}
+    rows = {option["name"]: option for option in TABLES[table]}
+    assert set(parameters) == set(rows)
+    for name, parameter in parameters.items():
+        words = words_of(parameter.annotation)
+        if words is not None and rows[name]["words"]:
+            assert words <= set(rows[name]["words"]) | {"none"}, name
+    positional = [name for name, p in inspect.signature(function).parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    assert len(positional) <= 2
+
+
+@pytest.mark.parametrize(("table", "command"), [("open", "inspect"), ("open", "trace"), ("tokenize", "tokenize"), ("loader", "trace")])
+def test_the_command_has_the_options_of_a_table(table: str, command: str) -> None:
+    flags = flags_of(command)
+    left_out = OF_A_RUN if table == "loader" else set()
+    assert not {flag(option) for option in TABLES[table] if option["name"] not in left_out} - flags
+
+
+@pytest.mark.parametrize("table", ["open", "loader", "tokenize"])
+def test_the_pages_name_every_option_of_a_table(table: str) -> None:
+    pages = "\n".join(page.read_text() for page in PAGES.glob("*.md"))
+    for option in TABLES[table]:
+        assert re.search(rf"\b{option['name']}\b", pages), option["name"]
+        assert option["help"][:1].isupper() or option["help"].startswith(("`", "dtype")), option["name"]
+        assert option["help"].endswith("."), option["name"]
+
+
+def test_the_command_has_the_options_of_every_view() -> None:
+    flags = flags_of("trace")
     for view, options in VIEWS.items():
         assert view in flags
         numbered = {"length", "context_length"}

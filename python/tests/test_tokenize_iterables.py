@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import windrow as wr
+from windrow import _function
 from conftest import running
 from foreign_cases import with_loaders
 
@@ -427,7 +428,7 @@ def test_functions_that_hold_something_else_are_told_apart(tmp_path: Path, made:
 
 
 def test_numbers_of_a_function_are_not_run_together() -> None:
-    described = wr._native._described
+    described = _function.word
     functions = [lambda x: (x - 1) / 23, lambda x: (x - 12) / 3, lambda x: (x - 1) / 23.0]
     assert len({described(function).partition("#")[2] for function in functions}) == 3
     assert "#" not in described(str.lower)
@@ -447,7 +448,7 @@ def of_globals(row: bytes) -> str:
 
 
 def test_what_a_function_reads_of_its_module_tells_it_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    described, here = wr._native._described, sys.modules[__name__]
+    described, here = _function.word, sys.modules[__name__]
     before = described(of_globals)
     of_globals(b'{"title": "ab"}')
     assert described(of_globals) == before
@@ -469,7 +470,7 @@ def holding(held: Any) -> Any:
 
 
 def test_containers_that_a_function_holds_tell_it_apart() -> None:
-    described = wr._native._described
+    described = _function.word
     nothing: list[Any] = []
     nothing.append(nothing)
     dicts = [{}, {"f": "title"}, {"f": "body"}, {"f": {"x": [1]}}, {"f": {"x": [2]}}]
@@ -488,7 +489,8 @@ names = {"alpha", "beta", "gamma", "delta"}
 def even(n): return n == 0 or odd(n - 1)
 def odd(n): return n != 0 and even(n - 1)
 def function(text): return [even(len(text)), text in names, text in {"a", "b", "c"}]
-print(windrow._native._described(function))
+import windrow._function
+print(windrow._function.word(function))
 """
     (tmp_path / "x.py").write_text(script)
 

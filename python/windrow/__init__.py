@@ -20,26 +20,17 @@ from windrow._native import (
     Tokenizer,
     View,
     __version__,
-    convert,
     coverage,
     create_dummy_data,
     delay,
     diff,
-    encode,
     extract,
     find,
     formats,
-    index,
-    mix,
-    open,
     read_audio,
     rebuild_metadata,
     temperature,
-    tokenize,
-    trace,
     undelay,
-    verify,
-    write,
     write_audio,
 )
 from windrow.errors import (
@@ -59,8 +50,12 @@ from windrow.errors import (
 
 # What calls look up: Python loses a Ctrl-C that comes in some places of an import.
 from windrow import _epoch, dataset, ranks
+from windrow.dataset import open
 from windrow.frames import from_frame
+from windrow.loader import trace
+from windrow.prepare import convert, encode, index, tokenize, verify, write
 from windrow.scaling import inverse
+from windrow.view import mix
 
 if TYPE_CHECKING:
     from windrow import jax, prep, testing, torch

@@ -36,23 +36,23 @@ __all__ = [
     "Blocks",
     "Tokenizer",
     "Codec",
-    "open",
+    "_open",
     "read_audio",
     "write_audio",
-    "encode",
+    "_encode",
     "rebuild_metadata",
     "_track",
     "_reopen",
     "_in_memory",
-    "mix",
+    "_mix",
     "_recut",
     "_remix",
     "_swapped",
-    "index",
+    "_index",
     "temperature",
-    "tokenize",
-    "verify",
-    "write",
+    "_tokenize",
+    "_verify",
+    "_write",
     "_main",
     "_prep_plan",
     "_prep_task",
@@ -60,18 +60,19 @@ __all__ = [
     "_prep_merge",
     "_prep_join",
     "_prep_clean",
-    "convert",
+    "_convert",
     "create_dummy_data",
     "formats",
     "delay",
     "undelay",
     "_lay_codes",
     "_draw_below",
-    "_described",
+    "_hash",
     "_unexpected",
-    "_views",
+    "_options",
+    "_loader",
     "_Closes",
-    "trace",
+    "_trace",
     "find",
     "diff",
     "coverage",
@@ -80,33 +81,7 @@ __all__ = [
 
 __version__: str
 
-def open(
-    path: _Paths,
-    *,
-    format: str | None = None,
-    dtype: _DType | None = None,
-    vocab_size: SupportsIndex | None = None,
-    eos: SupportsIndex | None = None,
-    split: str | None = None,
-    column: str | None = None,
-    columns: list[str] | None = None,
-    mask_column: str | list[str] | None = "auto",
-    payload: Literal["bytes", "text", "json", "example"] | None = None,
-    axis: Literal["time"] | None = None,
-    index_folder: str | None = None,
-    tokenizer: Tokenizer | _Path | None = None,
-    allow_outside: bool = False,
-    trust: bool = False,
-    io: Literal["mmap", "pread"] = "mmap",
-    cache_limit: SupportsIndex | None = None,
-    memory_limit: SupportsIndex | None = None,
-    cache: _Path | None = None,
-    store_options: Mapping[str, Any] | None = None,
-    timeout: float | None = None,
-    read_ahead: SupportsIndex | None = None,
-    fill_missing: bool = False,
-    verify: Literal["always"] | None = None,
-) -> Dataset: ...
+def _open(path: _Paths, given: dict[str, Any]) -> Dataset: ...
 @final
 class Dataset:
     @property
@@ -167,15 +142,7 @@ class Mix:
     def coverage(self) -> dict[str, dict[str, int]]: ...
     def loader(self, batch_size: SupportsIndex | None = None, **options: Any) -> Loader: ...
 
-def mix(
-    parts: Mapping[str, tuple[View | Mix, float]],
-    *,
-    stop: Literal["first", "all", "never"] = "first",
-    phases: Sequence[tuple[SupportsIndex, Mapping[str, float]]] | None = None,
-    steps_of: SupportsIndex = 1,
-    max_epochs: Mapping[str, SupportsIndex] | None = None,
-    part_ids: bool = False,
-) -> Mix: ...
+def _mix(parts: Any, given: dict[str, Any]) -> Mix: ...
 @overload
 def temperature(sizes: Mapping[str, SupportsIndex | Sized], exponent: float) -> dict[str, float]: ...
 @overload
@@ -289,81 +256,11 @@ class Tokenizer:
     def decode(self, ids: Sequence[int] | npt.NDArray[np.integer[Any]]) -> str: ...
     def __reduce__(self) -> tuple[type[Tokenizer], tuple[str]]: ...
 
-def index(
-    path: _Path,
-    *,
-    index_folder: str = "index",
-    overwrite: bool = False,
-    checksum: bool = False,
-    allow_empty: bool = False,
-    progress: Callable[[dict[str, int]], object] | bool | None = None,
-    store_options: Mapping[str, Any] | None = None,
-    timeout: float | None = None,
-) -> dict[str, Any]: ...
-def tokenize(
-    inputs: _Path | Iterable[_Path] | Iterable[str | Mapping[str, Any]],
-    out: _Path,
-    *,
-    tokenizer: Tokenizer | _Path | Callable[[str], _Ids | tuple[_Ids, Sequence[int] | npt.NDArray[Any]]],
-    to: Literal["forager", "tokens", "flat-tokens", "megatron", "shards", "llmc", "datatrove"] = "forager",
-    sample_size: SupportsIndex | None = None,
-    eos: SupportsIndex | str | None = "auto",
-    text_field: str = "text",
-    mask_field: str | None = None,
-    text_function: Callable[[bytes], str] | None = None,
-    split: str | None = None,
-    dtype: _DType | None = None,
-    vocab_size: SupportsIndex | None = None,
-    append_eos: bool = False,
-    remainder: Literal["drop", "pad"] = "drop",
-    pad_value: SupportsIndex | None = None,
-    special_tokens: bool = False,
-    chat: bool = False,
-    messages_field: str | None = None,
-    chat_template: _Path | None = None,
-    chat_date: str | None = None,
-    overwrite: bool = False,
-    threads: SupportsIndex | None = None,
-    allow_empty: bool = False,
-    durable: bool = True,
-    progress: Callable[[dict[str, int]], object] | bool | None = None,
-    store_options: Mapping[str, Any] | None = None,
-    timeout: float | None = None,
-    **options: SupportsIndex | bool | str | None,
-) -> dict[str, Any]: ...
-def write(
-    out: _Path,
-    records: Iterable[Any] | Dataset,
-    *,
-    to: _Format,
-    dtype: _DType | None = None,
-    eos: SupportsIndex | None = None,
-    vocab_size: SupportsIndex | None = None,
-    append: bool = False,
-    overwrite: bool = False,
-    durable: bool = True,
-    progress: Callable[[dict[str, int]], object] | bool | None = None,
-    store_options: Mapping[str, Any] | None = None,
-    timeout: float | None = None,
-    **options: SupportsIndex | bool | str | None,
-) -> dict[str, Any]: ...
-def convert(
-    ds_or_path: Dataset | _Paths,
-    out: _Path,
-    *,
-    to: _Format,
-    dtype: _DType | None = None,
-    overwrite: bool = False,
-    allow_empty: bool = False,
-    durable: bool = True,
-    progress: Callable[[dict[str, int]], object] | bool | None = None,
-    store_options: Mapping[str, Any] | None = None,
-    timeout: float | None = None,
-    **options: SupportsIndex | bool | str | None,
-) -> dict[str, Any]: ...
-def verify(
-    path: _Paths, *, store_options: Mapping[str, Any] | None = None, timeout: float | None = None
-) -> dict[str, Any]: ...
+def _index(given: dict[str, Any]) -> dict[str, Any]: ...
+def _tokenize(given: dict[str, Any]) -> dict[str, Any]: ...
+def _write(given: dict[str, Any]) -> dict[str, Any]: ...
+def _convert(given: dict[str, Any]) -> dict[str, Any]: ...
+def _verify(given: dict[str, Any]) -> dict[str, Any]: ...
 def create_dummy_data(
     vocab_size: SupportsIndex, num_tokens: SupportsIndex, seed: SupportsIndex = 0
 ) -> npt.NDArray[np.uint32]: ...
@@ -401,26 +298,7 @@ class Codec:
     def decode(self, codes: Any) -> npt.NDArray[np.float32]: ...
     def __reduce__(self) -> tuple[type[Codec], tuple[Any, int | None, int | None]]: ...
 
-def encode(
-    audio_dir: _Path,
-    out: _Path,
-    codec: Codec,
-    *,
-    prompts: _Path | Sequence[_Path] | None = None,
-    to: Literal["codes", "shards"] = "codes",
-    dtype: _DType | None = None,
-    skip_tags: Sequence[str] = (),
-    skip_vocals: bool = False,
-    prompt_from_name: bool = False,
-    quality: Literal["high", "fast"] = "high",
-    skip_corrupt: bool = False,
-    threads: SupportsIndex | None = None,
-    overwrite: bool = False,
-    durable: bool = True,
-    progress: Callable[[dict[str, int]], object] | bool | None = None,
-    store_options: Mapping[str, Any] | None = None,
-    timeout: float | None = None,
-) -> dict[str, Any]: ...
+def _encode(given: dict[str, Any]) -> dict[str, Any]: ...
 def rebuild_metadata(
     path: _Path, prompts: _Path | Sequence[_Path] | None = None, *, dry_run: bool = False
 ) -> dict[str, Any]: ...
@@ -436,15 +314,7 @@ def read_audio(
     skip_corrupt: bool = False,
 ) -> tuple[npt.NDArray[np.float32], int]: ...
 def formats() -> list[dict[str, str]]: ...
-def trace(
-    plan: Loader | dict[str, Any] | _Path,
-    step: SupportsIndex,
-    *,
-    row: SupportsIndex | None = None,
-    epoch: SupportsIndex | None = None,
-    rank: SupportsIndex | None = None,
-    world_size: SupportsIndex | None = None,
-) -> list[dict[str, Any]]: ...
+def _trace(given: dict[str, Any]) -> list[dict[str, Any]]: ...
 def find(
     plan: Loader | dict[str, Any] | _Path,
     record: SupportsIndex,
@@ -481,44 +351,18 @@ def _remix(
     recipe: str, seeds: list[SupportsIndex], scalers: list[Any] = ..., epoch: Any = None, arrays: list[Any] = ...
 ) -> Mix: ...
 def _swapped(draws: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]: ...
-def _views() -> dict[str, list[dict[str, Any]]]: ...
+def _options() -> dict[str, Any]: ...
+def _loader(view: View | Mix, given: dict[str, Any]) -> Loader: ...
 def _unexpected(called: str, given: str, options: list[str]) -> str: ...
-def _described(function: Callable[..., Any]) -> str: ...
+def _hash(bytes: bytes) -> str: ...
 def _draw_below(key: tuple[int, int, int, int], n: SupportsIndex) -> int: ...
 def _lay_codes(
     items: Sequence[tuple[str, Any, tuple[int, int, int, int]]], layout: str, length: SupportsIndex, random: bool
 ) -> dict[str, Any]: ...
 def _main(arguments: Sequence[str]) -> int: ...
-def _prep_plan(
-    task: str,
-    inputs: _Path | Iterable[_Path],
-    out: _Path,
-    options: str,
-    *,
-    task_bytes: SupportsIndex | str | None = None,
-    store_options: Mapping[str, Any] | None = None,
-    timeout: float | None = None,
-) -> str: ...
-def _prep_task(
-    job: _Path,
-    task: SupportsIndex,
-    *,
-    threads: SupportsIndex | None = None,
-    scratch: _Path | None = None,
-    durable: bool = True,
-    progress: Callable[[dict[str, int]], object] | bool | None = None,
-    store_options: Mapping[str, Any] | None = None,
-    timeout: float | None = None,
-) -> bool: ...
-def _prep_status(job: _Path, *, store_options: Mapping[str, Any] | None = None, timeout: float | None = None) -> dict[str, Any]: ...
-def _prep_merge(job: _Path, *, store_options: Mapping[str, Any] | None = None, timeout: float | None = None) -> dict[str, Any]: ...
-def _prep_join(
-    job: _Path,
-    out: _Path,
-    *,
-    overwrite: bool = False,
-    progress: Callable[[dict[str, int]], object] | bool | None = None,
-    store_options: Mapping[str, Any] | None = None,
-    timeout: float | None = None,
-) -> dict[str, Any]: ...
-def _prep_clean(job: _Path, *, store_options: Mapping[str, Any] | None = None, timeout: float | None = None) -> int: ...
+def _prep_plan(given: dict[str, Any]) -> str: ...
+def _prep_task(given: dict[str, Any]) -> bool: ...
+def _prep_status(given: dict[str, Any]) -> dict[str, Any]: ...
+def _prep_merge(given: dict[str, Any]) -> dict[str, Any]: ...
+def _prep_join(given: dict[str, Any]) -> dict[str, Any]: ...
+def _prep_clean(given: dict[str, Any]) -> int: ...

@@ -1,32 +1,126 @@
-"""The views of a data set: how its records are sliced into samples. Each is a method of ``windrow.Dataset``."""
+"""Data opened, and its views: how its records are sliced into samples. Each view is a method of ``windrow.Dataset``."""
 
-import inspect
-from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
-from windrow._native import Dataset, _unexpected
+from windrow import _native
+from windrow._native import Dataset
+from windrow._options import checked, method
 
 if TYPE_CHECKING:
-    from windrow._native import View, _Beside, _DType, _Path, _Scaler
+    from collections.abc import Mapping
 
-_Method = TypeVar("_Method", bound=Callable[..., Any])
+    from windrow._native import Tokenizer, View, _Beside, _DType, _Path, _Paths, _Scaler
 
+@checked
+def open(
+    path: "_Paths",
+    *,
+    format: str | None = None,
+    dtype: "_DType | None" = None,
+    vocab_size: SupportsIndex | None = None,
+    eos: SupportsIndex | None = None,
+    split: str | None = None,
+    column: str | None = None,
+    columns: list[str] | None = None,
+    mask_column: str | list[str] | None = "auto",
+    payload: Literal["bytes", "text", "json", "example"] | None = None,
+    axis: Literal["time"] | None = None,
+    index_folder: str | None = None,
+    tokenizer: "Tokenizer | _Path | None" = None,
+    allow_outside: bool = False,
+    trust: bool = False,
+    io: Literal["mmap", "pread"] = "mmap",
+    cache_limit: SupportsIndex | None = None,
+    memory_limit: SupportsIndex | None = None,
+    cache: "_Path | None" = None,
+    store_options: "Mapping[str, Any] | None" = None,
+    timeout: float | None = None,
+    read_ahead: SupportsIndex | None = None,
+    fill_missing: bool = False,
+    verify: Literal["always"] | None = None,
+) -> Dataset:
+    """Opens files or folders of training data; the format is recognised by content.
 
-def _method(function: _Method) -> _Method:
-    """The function as a method of the native type; an option that it does not have is refused with the one that is meant."""
-    names = list(inspect.signature(function).parameters)[1:]
+    Args:
+        path: a file or folder, or its ``file://`` URL; a pattern that stands for several, opened as one data set: a glob
+            (``"data/*.parquet"``, ``"data/**/*.jsonl"``), whose files come in natural order, or braces (``"x-{000..127}.tar"``,
+            ``"{a,b}.bin"``), which keep their order; or a list of all these, in its order. Each file or folder is opened by
+            itself, and all have to be of one format, dtype and shape. A name that is there as it is written is no pattern.
+        format: the name of a format, to force it; see ``windrow.formats()``.
+        dtype: dtype of a stored number, where the files do not say: a name of numpy's, ``np.dtype`` or type.
+        vocab_size: IDs must be below this; checked once over all of them, unless the manifest knows it.
+        eos: of raw token files, the ID that ends each document: documents are records then, each with its EOS token as the
+            last value. Ends are looked for once and kept in the cache.
+        split: opens the folder of that name below ``path``; without one, what its name says is of that split, such as
+            ``validation/``, ``val.bin`` or ``c4-validation.00000-of-00008.json.gz``. A folder where names say several, or one
+            of some files only, has to be told which; ``"all"`` joins them.
+        columns: only these keys of JSON records, or columns of a format that has some: ``ds[i]`` is a dict of them. Of CSV
+            the channels of its series, in this order.
+        mask_column: what of the columns beside token IDs says which tokens are learned: a name, a list of names, which are
+            joined by *and*, or ``None`` for no mask. ``"auto"`` finds ``loss_mask``, ``loss``, ``assistant_masks``,
+            ``completion_mask`` and ``labels``. A mask is 0 and 1 (learned); labels are -100 (not learned) or the token beside
+            them, not shifted. Of ``attention_mask`` a 0 is an error when the record is read, unless it is named here. Views
+            have ``loss_masks`` of it; ``info()["mask_columns"]`` says what was found.
+        payload: what a record of bytes holds (TFRecord, ArrayRecord, Bagz): ``"bytes"``, ``"text"``, ``"json"`` or
+            ``"example"``; if not given ``"example"`` where the first record is a tf.train.Example, else ``"bytes"``.
+        column: the key that holds the series, of JSON, JSON Lines, YAML and pickles whose records are objects, or a column of
+            CSV; the other keys are extras. If not given it is ``sequence``, or the only key of the first record that holds numbers (of JSON Lines
+            only GluonTS's ``target``, or a list with fractions).
+        axis: ``"time"`` makes one series of an array ``[T, C]`` (``.npy``, ``.npz``, JSON, YAML, pickles); if not given, its
+            rows are T series of C values.
+        index_folder: name of the index folder, if it is not ``index``.
+        tokenizer: the tokenizer that must have made the tokens: a ``Tokenizer``, a name, a path or a hash; another one is
+            a ``MismatchError``.
+        allow_outside: accept files that an index names outside its base folder.
+        trust: accept data whose size or time differs from what the manifest says, and read as IDs what looks like the
+            file of another program.
+        cache_limit: bytes that all of the cache may take, what is expanded (``.gz``, ``.zst``), converted (JSON, YAML, pickles,
+            CSV, ``.tsf``) and fetched together; if not given ``WINDROW_CACHE_LIMIT``, else half of what is free on its disk and
+            what it holds, and of that one file 1,000 times its size where it is compressed, 16 times where it is converted, and
+            64 MiB. Of URLs, 0 keeps what is fetched in memory.
+        memory_limit: bytes of decoded chunks that an opened zarr store keeps in memory, all its threads together; 256 MiB
+            if not given.
+        cache: of URLs, the folder in which what is fetched is kept, if it is not the usual cache.
+        store_options: of URLs, what their store's own tools call them: ``endpoint_url``, ``region``, ``anon``,
+            ``access_key_id``, and for ``http``, ``headers``, a dict. They go before the environment and stay out of recipes.
+        timeout: of URLs, seconds that a read may take, all its attempts together; 300 if not given.
+        read_ahead: of URLs, bytes that are fetched ahead and held in memory; 256 MiB if not given.
+        fill_missing: read missing chunks of a zarr array as zeros instead of refusing them.
+        io: ``"mmap"``, or ``"pread"`` for files that others may truncate; those of network mounts are never mapped.
+        verify: ``"always"`` compares each block of 4 KiB with its block checksum, whenever it is read; data without them is
+            refused. ``None``: sizes, headers and indices are checked when it is opened.
 
-    @wraps(function)
-    def call(*given: Any, **options: Any) -> Any:
-        for name in options:
-            if name not in names:
-                raise TypeError(_unexpected(function.__name__, name, names))
-        return function(*given, **options)
+    Raises:
+        NotFoundError, UnrecognisedError: nothing there, or nothing known.
+        CorruptError, StaleError: a claim in the files does not hold.
+        MismatchError: several paths whose records cannot be one data set; it names two of them.
+        ConfigError: options that do not fit; an empty list, or a path that is in it twice. When records are read: labels that
+            are not the tokens beside them, and padding.
 
-    call.__qualname__ = function.__qualname__ = f"Dataset.{function.__name__}"
-    setattr(Dataset, function.__name__, call)
-    return function
+    >>> import windrow as wr, numpy as np, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "prices.npy"
+    >>> np.save(path, np.arange(21).reshape(7, 3))
+    >>> len(wr.open(path)), wr.open(path, axis="time")[0].shape
+    (7, (7, 3))
+    >>> path = path.with_name("tokens.bin")
+    >>> np.arange(10, dtype=np.uint16).tofile(path)
+    >>> ds = wr.open(path, format="tokens", dtype="uint16")
+    >>> len(ds), ds[0][:3].tolist()
+    (1, [0, 1, 2])
+    >>> [document.tolist() for document in wr.open(path, dtype="uint16", eos=4)]
+    [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+    >>> for i in range(12):
+    ...     np.save(path.with_name(f"x-{i}.npy"), np.full((2, 3), i))
+    >>> [series[0].item() for series in wr.open(path.with_name("x-*.npy"))][-3:]
+    [10, 11, 11]
+    >>> len(wr.open(path.with_name("x-{0..9}.npy"))), len(wr.open([path.with_name("x-3.npy"), path.with_name("x-1?.npy")]))
+    (20, 6)
+    """
+    given = locals()
+    # Formats compare hashes; people name tokenizers.
+    given["tokenizer"] = getattr(tokenizer, "hash", tokenizer)
+    return _native._open(given.pop("path"), given)
 
 
 def _cut(view: str, given: dict[str, Any]) -> "View":
@@ -34,7 +128,6 @@ def _cut(view: str, given: dict[str, Any]) -> "View":
     return data._view(view, given, given.pop("dtype", None), given.pop("seed", 0))
 
 
-@_method
 def windows(
     self: Dataset,
     context_length: SupportsIndex,
@@ -42,6 +135,7 @@ def windows(
     prediction_length: SupportsIndex = 0,
     stride: SupportsIndex | None = None,
     scaler: "_Scaler | None" = None,
+    scaler_name: str | None = None,
     tail: Literal["drop", "pad"] = "drop",
     nan: Literal["propagate", "mask"] = "propagate",
     fit: tuple[float, float] | range | None = None,
@@ -68,6 +162,9 @@ def windows(
             rounded once, to ``dtype``. Or a function: it gets a whole record as array ``[T]`` or ``[T, C]`` (float64 for
             series of float64 and of whole numbers of 32 or 64 bits, else float32) and gives an array of that shape,
             always the same one.
+        scaler_name: what plans call a function that scales; another function, another name. None: its module and name, and a
+            hash of its source, its defaults and the plain values that it holds: None, numbers, texts, arrays and containers
+            of them. A function without a source, or that holds something else, needs a name.
         tail: ``"drop"``, or ``"pad"`` for a padded window more where values would be left over.
         nan: ``"propagate"`` as in arithmetic; ``"mask"`` leaves NaN and infinity out of the statistics, puts 0 where a
             scaled value is not finite, and takes its label out of ``loss_masks``.
@@ -114,13 +211,13 @@ def windows(
     return _cut("windows", locals())
 
 
-@_method
 def segments(
     self: Dataset,
     length: SupportsIndex,
     buckets: Sequence[SupportsIndex] | None = None,
     *,
     scaler: "_Scaler | None" = None,
+    scaler_name: str | None = None,
     nan: Literal["propagate", "mask"] = "propagate",
     fit: tuple[float, float] | range | None = None,
     per: Literal["series", "channel"] = "series",
@@ -137,7 +234,7 @@ def segments(
     Args:
         buckets: lengths that T may have instead of ``length``: the smallest that takes the rest of the record a row starts
             in. A batch is as long as its longest row.
-        scaler, nan, fit, per: as for ``windows``; ``per`` is ``"series"`` or ``"channel"``.
+        scaler, scaler_name, nan, fit, per: as for ``windows``; ``per`` is ``"series"`` or ``"channel"``.
         fields: those that are wanted: the others cost no time. There are ``position_ids`` (int32 ``[T]``, from 0 in each piece),
             ``cu_seqlens`` (int32 ``[T + 1]``), ``max_seqlen`` (int32) and ``attention_mask`` (int64 ``[T]``), too, as ``bins`` has
             them.
@@ -161,7 +258,6 @@ def segments(
     return _cut("segments", locals())
 
 
-@_method
 def pack(
     self: Dataset,
     length: SupportsIndex,
@@ -221,7 +317,6 @@ def pack(
     return _cut("pack", locals())
 
 
-@_method
 def bins(
     self: Dataset,
     length: SupportsIndex,
@@ -269,7 +364,6 @@ def bins(
     return _cut("bins", locals())
 
 
-@_method
 def records(
     self: Dataset,
     length: SupportsIndex,
@@ -309,7 +403,6 @@ def records(
     return _cut("records", locals())
 
 
-@_method
 def crop(
     self: Dataset,
     length: SupportsIndex,
@@ -336,7 +429,6 @@ def crop(
     return _cut("crop", locals())
 
 
-@_method
 def rows(
     self: Dataset,
     columns: Sequence[str] | None = None,
@@ -370,7 +462,6 @@ def rows(
     return _cut("rows", locals())
 
 
-@_method
 def codes(
     self: Dataset,
     length: SupportsIndex | None = None,
@@ -433,3 +524,7 @@ def codes(
     ([104, 105, 0, 0], [[1026, 1026], [1, 1026], [3, 2], [1024, 1024]])
     """
     return _cut("codes", locals())
+
+
+for _view in (windows, segments, pack, bins, records, crop, rows, codes):
+    method(Dataset, _view)

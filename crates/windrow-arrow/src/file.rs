@@ -431,8 +431,3 @@ impl Write for Limited<'_> {
         self.out.flush()
     }
 }
-
-/// That no row is where rows should be.
-pub(crate) fn gone(record: u64) -> Error {
-    Error::new(Kind::Stale, "the record became shorter").record(record)
-}

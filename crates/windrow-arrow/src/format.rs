@@ -23,7 +23,7 @@ impl Format for Parquet {
             true => keys(probe).iter().any(|key| !is_beside_archive(probe, key)),
             false => probe.head.starts_with(MAGIC) || is_named(&probe.key),
         };
-        if is { Confidence::Yes } else { Confidence::No }
+        Confidence::yes_if(is)
     }
 
     fn defines_splits(&self, probe: &Probe) -> bool {

@@ -1,6 +1,6 @@
 //! What Parquet is called, and how its files are found.
 
-use windrow_core::format::{FormatInfo, Holds, Probe, Takes, WriteOption, discover};
+use windrow_core::format::{COLUMN, COLUMNS, FormatInfo, Holds, Probe, Takes, WriteOption, discover};
 use windrow_core::store::key;
 
 /// How the names of its files end.
@@ -15,15 +15,10 @@ pub(crate) static INFO: FormatInfo = FormatInfo {
     written_by: "`windrow convert --to parquet`, `wr.write`, pyarrow, pandas, polars, DuckDB, Spark, `datasets`, the Hub",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: SUFFIXES,
-    open_options: &["column", "columns"],
+    open_options: &[COLUMN, COLUMNS],
     written_as: "one `.parquet` file: rows, or numbers in a column `tokens` with their metadata beside it",
     write_options: &[
-        WriteOption {
-            name: "to_column",
-            takes: Takes::Text("NAME"),
-            help: "the column of the numbers [default: tokens]",
-            of_tokenize: false,
-        },
+        WriteOption::TO_COLUMN,
         WriteOption {
             name: "compression",
             takes: Takes::Text("CODEC"),

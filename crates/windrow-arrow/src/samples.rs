@@ -6,12 +6,11 @@ use std::sync::Arc;
 use windrow_core::format::columns::{self, Column, Found};
 use windrow_core::format::data_files::DataFiles;
 use windrow_core::format::{Options, masks};
-use windrow_core::source::{self, FileInfo};
+use windrow_core::source;
 use windrow_core::store::Object;
 use windrow_core::{DType, Result, Row};
 use windrow_ipc::SHAPE;
 
-use crate::file::gone;
 use crate::scan::Scan;
 use crate::set::{Access, Files, Set, number_of};
 
@@ -143,8 +142,7 @@ impl columns::Samples for Samples {
         let mut all = Vec::new();
         let whole = place.shape.iter().product::<u64>() * place.dtype.size() as u64;
         let bytes = rows.bytes(row, number, &place, place.start, whole as usize, &mut all)?;
-        let first = usize::try_from(start).unwrap_or(usize::MAX);
-        let part = bytes.get(first..first.saturating_add(size)).ok_or_else(|| gone(sample))?;
+        let part = columns::part(bytes, start, size, sample)?;
         scratch.clear();
         scratch.extend_from_slice(part);
         Ok(scratch)
@@ -174,15 +172,7 @@ impl columns::Samples for Samples {
         }
     }
 
-    fn name(&self, file: usize) -> String {
-        self.data.name(file)
-    }
-
-    fn files(&self) -> Vec<FileInfo> {
-        self.data.infos()
-    }
-
-    fn fingerprint(&self, of: &str) -> Result<u64> {
-        self.data.fingerprint(&[self.format.as_bytes(), of.as_bytes()])
+    fn files(&self) -> &DataFiles {
+        &self.data
     }
 }

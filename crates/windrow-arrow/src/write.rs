@@ -10,7 +10,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use windrow_core::format::write::{
-    Begin, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file,
+    Begin, OwnOptions, RecordWriter, Stored, Target, WriteFormat, WriteInfo, Written,
 };
 use windrow_core::manifest::Manifest;
 use windrow_core::output::{Growing, write_manifest_beside};
@@ -67,34 +67,19 @@ fn compression_of(text: &str) -> Result<Compression> {
 }
 
 impl WriteFormat for WriteParquet {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn target(&self) -> Target {
-        Target::File(self.suffixes)
+    fn info(&self) -> WriteInfo {
+        WriteInfo {
+            holds_rows: true,
+            keeps_metadata: true,
+            // Numbers that repeat are compressed to nearly nothing.
+            bytes_per_number: Some(0),
+            ..WriteInfo::of(self.name, Target::File(self.suffixes))
+        }
     }
 
     fn stored_dtype(&self, given: DType, asked: Option<DType>) -> Result<DType> {
         let dtype = asked.unwrap_or(given);
         check_dtype(dtype).map(|()| dtype)
-    }
-
-    // Numbers that repeat are compressed to nearly nothing.
-    fn bytes_per_number(&self, _dtype: DType) -> u64 {
-        0
-    }
-
-    fn names(&self, name: &str) -> Vec<String> {
-        names_of_file(name)
-    }
-
-    fn holds_rows(&self) -> bool {
-        true
-    }
-
-    fn keeps_metadata(&self) -> bool {
-        true
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
@@ -198,5 +183,5 @@ fn keep(part: &[u8], complete: &mut Vec<u8>) -> Result<()> {
 fn refused(error: ParquetError) -> Error {
     let error: ArrowError = error.into();
     Error::unsupported(format!("rows that Parquet does not hold: {error}"))
-        .hint("--to arrow holds them, or leave columns out")
+        .hint("@to=arrow@ holds them, or leave columns out")
 }

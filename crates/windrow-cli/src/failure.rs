@@ -5,7 +5,7 @@ use std::{fmt, io};
 use serde_json::{Value, json};
 use windrow::{Error, Kind};
 
-use crate::{spelling, text, words};
+use crate::{spelling, text};
 
 /// Done.
 pub(crate) const DONE: i32 = 0;
@@ -106,10 +106,7 @@ fn option_of(error: &Error) -> Option<String> {
 
 impl From<Error> for Failure {
     fn from(e: Error) -> Self {
-        match e.hint_text().map(words::of_command_line) {
-            Some(hint) => Failure::Windrow(e.hint(hint)),
-            None => Failure::Windrow(e),
-        }
+        Failure::Windrow(e)
     }
 }
 

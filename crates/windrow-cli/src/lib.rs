@@ -31,7 +31,6 @@ mod spelling;
 mod text;
 mod to;
 mod warnings;
-mod words;
 
 use std::ffi::OsString;
 use std::io::{self, Write};

@@ -2,10 +2,11 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser as _;
-use clap::{Arg, ArgAction, ArgMatches, value_parser};
-use serde_json::{Value, json};
-use windrow::Fit;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use serde_json::{Map, Value, json};
+use windrow::dev::store::parse_size;
 use windrow::format::Takes;
+use windrow::{DType, Fit, OptionRow};
 
 use crate::text;
 
@@ -58,6 +59,15 @@ pub(crate) fn arg(name: &'static str, takes: Takes) -> Arg {
         Takes::Numbers(value) => list(arg.long(long), value).value_parser(value_parser!(u64)),
         Takes::Names(value) => list(arg.long(long), value),
         Takes::Part => arg.long(long).value_name("PART").value_parser(part),
+        Takes::NamesOrAuto(value) => list(arg.long(long), value),
+        Takes::DType => arg.long(long).value_name("DTYPE").value_parser(dtype),
+        Takes::Bytes => arg.long(long).value_name("BYTES").value_parser(bytes),
+        Takes::Seconds => arg.long(long).value_name("SECONDS").value_parser(value_parser!(u32).range(1..)),
+        Takes::Pairs => arg
+            .long(long.trim_end_matches('s').to_string())
+            .value_name("NAME=VALUE")
+            .value_parser(pair)
+            .action(ArgAction::Append),
     }
 }
 
@@ -78,7 +88,110 @@ pub(crate) fn given(matches: &ArgMatches, name: &str, takes: Takes) -> Option<Va
         Takes::Numbers(_) => matches.get_many::<u64>(name).map(|all| all.copied().collect()),
         Takes::Names(_) => matches.get_many::<String>(name).map(|all| all.cloned().collect()),
         Takes::Part => matches.get_one::<Fit>(name).map(|part| json!(part)),
+        Takes::NamesOrAuto(_) => {
+            let names = matches.get_many::<String>(name)?.cloned().collect::<Vec<_>>();
+            match &names[..] {
+                [word] if word.eq_ignore_ascii_case("auto") => None,
+                [word] if word.eq_ignore_ascii_case("none") => Some(json!([])),
+                _ => Some(json!(names)),
+            }
+        }
+        Takes::DType => matches.get_one::<DType>(name).map(|dtype| json!(dtype)),
+        Takes::Bytes => matches.get_one::<u64>(name).map(|number| json!(number)),
+        Takes::Seconds => matches.get_one::<u32>(name).map(|number| json!(number)),
+        Takes::Pairs => {
+            let pairs = matches.get_many::<(String, String)>(name)?.cloned();
+            Some(pairs.map(|(name, value)| (name, Value::from(value))).collect::<Map<_, _>>().into())
+        }
     }
+}
+
+/// What the command line calls it.
+pub(crate) fn flag(option: &OptionRow) -> &'static str {
+    option.flag.unwrap_or(option.name)
+}
+
+/// Its sentence, and what it is where it is not typed.
+pub(crate) fn help(option: &OptionRow) -> String {
+    let text = option.help.trim().trim_end_matches('.');
+    match (option.default)() {
+        Value::String(word) => format!("{text} [default: {word}]"),
+        Value::Number(number) => format!("{text} [default: {number}]"),
+        _ => text.to_string(),
+    }
+}
+
+/// An argument of each of these, as `changed` makes it.
+pub(crate) fn args(
+    command: Command,
+    all: impl Iterator<Item = &'static OptionRow>,
+    changed: impl Fn(Arg) -> Arg,
+) -> Command {
+    all.fold(command, |command, option| {
+        command.arg(changed(arg(flag(option), option.takes).help(help(option))))
+    })
+}
+
+/// What was typed of them, by their names.
+pub(crate) fn all_given(
+    matches: &ArgMatches,
+    all: impl Iterator<Item = &'static OptionRow>,
+) -> Map<String, Value> {
+    let given =
+        |option: &OptionRow| Some((option.name.to_string(), given(matches, flag(option), option.takes)?));
+    all.filter_map(given).collect()
+}
+
+/// Arguments that are made of rows: what clap's derive writes for a struct of its own.
+macro_rules! of_rows {
+    ($Given:ident, $heading:expr, $rows:expr) => {
+        crate::options::of_rows!($Given, $heading, $rows, |arg| arg);
+    };
+    ($Given:ident, $heading:expr, $rows:expr, $changed:expr) => {
+        impl clap::FromArgMatches for $Given {
+            fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
+                Ok($Given(crate::options::all_given(matches, $rows)))
+            }
+
+            fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+                *self = Self::from_arg_matches(matches)?;
+                Ok(())
+            }
+        }
+
+        impl clap::Args for $Given {
+            fn augment_args(command: clap::Command) -> clap::Command {
+                let heading: Option<&'static str> = $heading;
+                let command = match heading {
+                    Some(heading) => command.next_help_heading(heading),
+                    None => command,
+                };
+                // What a command has of its own is not among them.
+                crate::options::args(command, $rows, $changed).next_help_heading(None)
+            }
+
+            fn augment_args_for_update(command: clap::Command) -> clap::Command {
+                Self::augment_args(command)
+            }
+        }
+    };
+}
+pub(crate) use of_rows;
+
+/// The parser of a dtype.
+pub(crate) fn dtype(text: &str) -> Result<DType, String> {
+    DType::parse(text).map_err(|e| text::one_line(&e))
+}
+
+/// The parser of a number of bytes, with a unit or without.
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+    parse_size(text)
+        .ok_or_else(|| "expected a number of bytes, or one with a unit as 8MiB or 1MB".to_string())
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.to_string(), value.to_string()))
 }
 
 fn word_or(text: &str, words: &[&str], value: &str) -> Result<Value, String> {

@@ -69,7 +69,7 @@ impl Planned {
         if let Some(view) = self.cutting.view()? {
             self.plan.iter().try_for_each(|path| refuse_plan(path))?;
             let rows = self.ordering.global_batch(of_rank.world_size()?)?.ok_or_else(no_batch)?;
-            return Ok(self.ordering.recipe(Paths::list(&self.plan), &self.opening, view, rows));
+            return self.ordering.recipe(Paths::list(&self.plan), &self.opening, view, rows);
         }
         let [plan] = &self.plan[..] else {
             return Err(Failure::Usage {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::sync::{Arc, LazyLock};
 
-use windrow::VIEWS;
 use windrow::dev::spelling::{Frontend, Mark, speak, spelt};
+use windrow::{LOADER, VIEWS};
 
 use crate::text;
 
@@ -103,10 +103,11 @@ impl Command {
             "store_options" => "store-option".to_string(),
             name => name.replace('_', "-"),
         };
-        let of_views = VIEWS.iter().flat_map(|view| view.options()).find(|option| option.name == mark.name);
-        let of_views = of_views.and_then(|option| option.flag).map(|flag| flag.replace('_', "-"));
+        let rows = VIEWS.iter().flat_map(|view| view.options()).chain(LOADER);
+        let named = rows.filter(|row| row.name == mark.name).find_map(|row| row.flag);
+        let named = named.map(|flag| flag.replace('_', "-"));
         let off = format!("no-{plain}");
-        let positive = [Some(plain), of_views].into_iter().flatten();
+        let positive = [Some(plain), named].into_iter().flatten();
         match mark.value {
             Some("false") => self.flags.contains(&off).then_some(off),
             _ => positive.chain([off]).find(|flag| self.flags.contains(flag)),

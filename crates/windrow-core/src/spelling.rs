@@ -87,6 +87,8 @@ pub const WORDS: &[Word] = &[
     word("read_rows", "Dataset::row gives rows", "ds[i] gives rows", "`windrow peek` shows rows"),
     word("extras", "Dataset::extras", "ds.extras(i)", "`windrow peek` shows it"),
     word("from_frame", "Dataset::in_memory", "wr.from_frame", "wr.from_frame in Python"),
+    word("write", "windrow::prepare::write", "wr.write", "`windrow convert`"),
+    word("read_audio", "the crate windrow-audio", "wr.read_audio", "wr.read_audio in Python"),
     word("coverage", "Samples::coverage", "view.coverage()", "`windrow coverage`"),
     word(
         "diff_recipe",

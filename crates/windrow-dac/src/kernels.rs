@@ -89,15 +89,12 @@ impl Kernels {
     ///
     /// `columns` is a whole number of tiles. A row of `input` and of `out` begins `input_width` and `out_width` after the
     /// one before it.
-    #[expect(clippy::too_many_arguments, reason = "what a product of matrices is given")]
     pub(crate) fn accumulate(
         &self,
         weights: &[f32],
         (inputs, taps, step): (usize, usize, usize),
-        input: &[f32],
-        input_width: usize,
-        out: &mut [f32],
-        out_width: usize,
+        (input, input_width): (&[f32], usize),
+        (out, out_width): (&mut [f32], usize),
         columns: usize,
     ) {
         if inputs == 0 || columns == 0 {
@@ -341,7 +338,7 @@ mod tests {
             let input: Vec<f32> = (0..inputs * width).map(number).collect();
             let weights: Vec<f32> = (0..inputs * taps * kernels.rows).map(|i| number(i + 3)).collect();
             let mut out = vec![0.25; kernels.rows * columns];
-            kernels.accumulate(&weights, (inputs, taps, step), &input, width, &mut out, columns, columns);
+            kernels.accumulate(&weights, (inputs, taps, step), (&input, width), (&mut out, columns), columns);
             for r in 0..kernels.rows {
                 for t in 0..columns {
                     let (mut expected, mut fused) = (0.25, 0.25f32);

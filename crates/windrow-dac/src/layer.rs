@@ -63,7 +63,7 @@ impl Product {
             for out in out.chunks_exact_mut(rows * columns) {
                 let (tile, rest) = weights.split_at(inputs * self.taps * rows);
                 let shape = (inputs, self.taps, self.step);
-                self.kernels.accumulate(tile, shape, input, input_width, out, columns, columns);
+                self.kernels.accumulate(tile, shape, (input, input_width), (&mut *out, columns), columns);
                 weights = rest;
             }
         }

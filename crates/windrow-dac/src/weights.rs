@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use safetensors::{Dtype, SafeTensors};
-use windrow_core::store::{Io, Local, Object, Store};
+use windrow_core::store::{Io, Local, Object, Store, at_once};
 use windrow_core::{Error, Kind, Result};
 use windrow_pickle::{Saved, SavedTensor};
 use xxhash_rust::xxh3::Xxh3;
@@ -101,9 +101,7 @@ impl Weights {
         let object = self.object.clone();
         let mut scratch = Vec::new();
         // Mapped; nothing is copied.
-        let size = usize::try_from(object.size())
-            .map_err(|_| Error::unsupported(format!("{} bytes at once on this machine", object.size())))?;
-        let bytes = object.read(0, size, &mut scratch)?;
+        let bytes = object.read(0, at_once(object.size())?, &mut scratch)?;
         let damaged = |cause| {
             Error::corrupt("expected a .pth of torch or a .safetensors")
                 .caused_by(cause)

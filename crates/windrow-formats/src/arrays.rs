@@ -5,10 +5,11 @@ use std::sync::Arc;
 use windrow_core::array::reserve;
 use windrow_core::format::Axis;
 use windrow_core::source::{FileInfo, Location, Schema, Source, check_span};
-use windrow_core::store::Object;
+use windrow_core::store::{Object, at_once};
 use windrow_core::{Decode, Element, Error, Lengths, Result, Span, Values};
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::firsts::Firsts;
 use crate::npy::header::Header;
 use windrow_core::format::data_files::hash_ends;
 
@@ -58,9 +59,7 @@ impl Array {
                 return Err(Error::unsupported(format!("an array of shape {shape:?} as one series"))
                     .at(object.name())
                     .field("shape")
-                    .hint(
-                        "axis=\"time\" reads [T, C] with at least one channel; leave it out for [N, T, C]",
-                    ));
+                    .hint("@axis=time@ reads [T, C] with at least one channel; leave it out for [N, T, C]"));
             }
             [length] => (1, length, None),
             [rows, length] => (rows, length, None),
@@ -112,8 +111,7 @@ impl Array {
 
     fn read<'a>(&'a self, row: u64, span: Span, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         let (start, bytes) = self.range(row, span);
-        let too_many = |_| Error::unsupported(format!("{bytes} bytes at once on this machine"));
-        let bytes = usize::try_from(bytes).map_err(too_many)?;
+        let bytes = at_once(bytes)?;
         if self.contiguous {
             return self.object.read(start, bytes, scratch);
         }
@@ -156,8 +154,7 @@ pub(super) struct Arrays {
     format: &'static str,
     file: FileInfo,
     arrays: Vec<Array>,
-    /// Number of the first record of each array, and the number of records at the end.
-    first_records: Vec<u64>,
+    firsts: Firsts,
     schema: Schema,
 }
 
@@ -192,27 +189,19 @@ impl Arrays {
             .at(&file.file)
             .hint("save arrays of one kind together, and the others in a file of their own"));
         }
-        let mut first_records = vec![0u64];
-        let mut count = 0u64;
-        for array in &arrays {
-            // Rows are backed by bytes of the file, or no more than it has bytes; the sum cannot pass 64 bits.
-            count = count.saturating_add(array.rows);
-            first_records.push(count);
-        }
+        let mut firsts = Firsts::new();
+        // Rows are backed by bytes of the file, or no more than it has bytes; the sum cannot pass 64 bits.
+        arrays.iter().for_each(|array| firsts.push(array.rows));
         let mut schema = Schema::numbers(kind.0);
         schema.channels = kind.1;
         schema.vocab_size = vocab_size;
-        Ok(Arrays { format, file, arrays, first_records, schema })
+        Ok(Arrays { format, file, arrays, firsts, schema })
     }
 
     // The array that holds a record, and the record's row in it.
     fn find(&self, record: u64) -> Result<(&Array, u64)> {
-        if record >= self.len() {
-            return Err(Error::out_of_range("record", record, self.len()));
-        }
-        // The last array that begins at or before the record: one without rows begins where the next one does.
-        let number = self.first_records[..self.arrays.len()].partition_point(|first| *first <= record) - 1;
-        Ok((&self.arrays[number], record - self.first_records[number]))
+        let (number, row) = self.firsts.find(record)?;
+        Ok((&self.arrays[number], row))
     }
 
     fn checked(&self, span: Span) -> Result<(&Array, u64)> {
@@ -224,7 +213,7 @@ impl Arrays {
 
 impl Lengths for Arrays {
     fn len(&self) -> u64 {
-        self.first_records.last().copied().unwrap_or(0)
+        self.firsts.count()
     }
 
     fn length(&self, record: u64) -> Result<u64> {

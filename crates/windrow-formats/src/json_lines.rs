@@ -166,10 +166,8 @@ impl<R: Rows> Source for JsonLines<R> {
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         for (span, _) in spans {
-            if let Ok(row) = self.rows.row(span.record, &self.files)
-                && let Ok(object) = self.files.get(row.file)
-            {
-                object.prefetch(row.start, row.size);
+            if let Ok(row) = self.rows.row(span.record, &self.files) {
+                self.files.prefetch(row.file, row.start, row.size);
             }
         }
     }

@@ -13,8 +13,11 @@ mod converted;
 mod csv;
 mod datatrove;
 mod empty_part;
+mod firsts;
 mod forager;
 mod gluonts;
+mod in_files;
+mod index_json;
 mod json_lines;
 mod json_value;
 mod jsonl;
@@ -26,12 +29,12 @@ mod megatron;
 mod npy;
 mod npz;
 mod olmo;
+mod open_options;
 mod parts;
 mod payload;
 mod pickle;
 mod protobuf;
 mod series_json;
-mod shard_names;
 mod shards;
 mod tfrecord;
 mod token_runs;
@@ -41,31 +44,32 @@ mod webdataset;
 mod written_folder;
 mod yaml;
 
-pub use array_record::ArrayRecord;
+use array_record::ArrayRecord;
 pub use arrow::Arrow;
-pub use bagz::Bagz;
+use bagz::Bagz;
 pub use codes::{Codes, read_prompt, tensor_file};
 pub use collection::Collection;
 pub use csv::Csv;
-pub use datatrove::Datatrove;
+use datatrove::Datatrove;
 pub use empty_part::is_empty_part;
 pub use forager::{Forager, Layout, LayoutArray};
 pub use gluonts::GluonTs;
+use in_files::InFiles;
 pub use json_value::parse_json;
 pub use jsonl::Jsonl;
 pub use key_rows::key_rows;
 pub use litdata::LitData;
-pub use llmc::Llmc;
+use llmc::Llmc;
 pub use mds::Mds;
 pub use megatron::Megatron;
 pub use npy::Npy;
 pub use npz::{NamedArray, Npz, npz_of};
-pub use olmo::Olmo;
+use olmo::Olmo;
 pub use parts::Parts;
 pub use pickle::Pickle;
 pub use series_json::{SeriesJson, SeriesJsonLines};
 pub use shards::Shards;
-pub use tfrecord::TfRecord;
+use tfrecord::TfRecord;
 pub use tokens::Tokens;
 pub use tsf::Tsf;
 pub use webdataset::WebDataset;
@@ -80,12 +84,12 @@ pub static FORMATS: Table = &[
     &LitData,
     &Arrow,
     &Jsonl,
-    &Llmc,
-    &Datatrove,
-    &Olmo,
-    &TfRecord,
-    &ArrayRecord,
-    &Bagz,
+    &InFiles(Llmc),
+    &InFiles(Datatrove),
+    &InFiles(Olmo),
+    &InFiles(TfRecord),
+    &InFiles(ArrayRecord),
+    &InFiles(Bagz),
     &WebDataset,
     &Tokens,
     &Megatron,

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use windrow_core::format::verify::Verifier;
+use windrow_core::format::vocabulary::check_asked;
 use windrow_core::format::{Format, Options, Probe};
-use windrow_core::source::{Extras, FileInfo, Location, Schema, Source, Stored, check_span};
-use windrow_core::store::Object;
+use windrow_core::source::{Extras, FileInfo, Location, Schema, SharedSource, Source, Stored, check_span};
+use windrow_core::store::{Object, at_once};
 use windrow_core::{Decode, Element, Error, Kind, Lengths, Result, Span, Values};
 
 use windrow_core::format::data_files::DataFiles;
@@ -55,6 +56,19 @@ pub(super) struct TokenRuns<R> {
     pub(super) runs: R,
     pub(super) schema: Schema,
     pub(super) format: &'static str,
+}
+
+impl<R: Runs + 'static> TokenRuns<R> {
+    /// Them as a source, their token IDs below the vocabulary that is asked for.
+    ///
+    /// # Errors
+    /// As [`check_ids`](windrow_core::format::vocabulary::check_ids).
+    pub(super) fn open(mut self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let known = probe.manifest.as_ref().and_then(|manifest| manifest.vocab_size);
+        self.schema.vocab_size = options.vocab_size.or(known);
+        check_asked(&self, options.vocab_size, known)?;
+        Ok(Arc::new(self))
+    }
 }
 
 impl<R: Runs> TokenRuns<R> {
@@ -124,10 +138,8 @@ impl<R: Runs> Source for TokenRuns<R> {
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         for (span, _) in spans {
-            if let Ok((file, start, size)) = self.place(span)
-                && let Ok(object) = self.files.get(file)
-            {
-                object.prefetch(start, size);
+            if let Ok((file, start, size)) = self.place(span) {
+                self.files.prefetch(file, start, size);
             }
         }
     }
@@ -194,8 +206,6 @@ fn read<'a>(
     element: Element,
     scratch: &'a mut Vec<u8>,
 ) -> Result<Values<'a>> {
-    let size = usize::try_from(size)
-        .map_err(|_| Error::unsupported(format!("{size} bytes at once on this machine")))?;
-    let bytes = object.read(start, size, scratch)?;
+    let bytes = object.read(start, at_once(size)?, scratch)?;
     Ok(Values { bytes, element, channels: 1, decode: Decode::Plain })
 }

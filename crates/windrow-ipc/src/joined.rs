@@ -3,9 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use windrow_core::format::columns::{Column, Found, Kind as Holds, Samples, Shape};
+use windrow_core::format::columns::{self, Column, Found, Kind as Holds, Samples, Shape};
 use windrow_core::format::data_files::DataFiles;
-use windrow_core::source::FileInfo;
 use windrow_core::store::Object;
 use windrow_core::{Array, DType, Error, Result, Row};
 
@@ -223,10 +222,7 @@ impl Samples for Joined {
         }
         let (_, row) = self.find(sample)?;
         *scratch = self.made(part, row, (own, shape)).map_err(|e| e.record(sample))?.bytes;
-        let start = usize::try_from(start).unwrap_or(usize::MAX);
-        scratch
-            .get(start..start.saturating_add(size))
-            .ok_or_else(|| Error::new(windrow_core::Kind::Stale, "the record became shorter").record(sample))
+        columns::part(scratch, start, size, sample)
     }
 
     fn object(&self, column: usize, file: usize) -> Result<Option<&Arc<dyn Object>>> {
@@ -264,15 +260,7 @@ impl Samples for Joined {
         }
     }
 
-    fn name(&self, file: usize) -> String {
-        self.files.name(file)
-    }
-
-    fn files(&self) -> Vec<FileInfo> {
-        self.files.infos()
-    }
-
-    fn fingerprint(&self, of: &str) -> Result<u64> {
-        self.files.fingerprint(&[self.format.as_bytes(), of.as_bytes()])
+    fn files(&self) -> &DataFiles {
+        &self.files
     }
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
+use windrow_core::format::LineIndex;
 use windrow_core::format::lines::{self, EXPANDED, INDEX_FOLDER};
-use windrow_core::format::write::LineIndex;
 use windrow_core::format::{Table, line_index};
 use windrow_core::manifest::{BlockChecksums, CHECKSUMS_FILE, FileRow, MANIFEST_FILE, Manifest};
 use windrow_core::output::{

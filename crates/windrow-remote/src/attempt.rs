@@ -86,7 +86,7 @@ impl<'a> Attempts<'a> {
         let waited = self.deadline.given.saturating_sub(self.deadline.left());
         if waited + wait > LONG && !self.told {
             self.told = true;
-            log::warn!(
+            windrow_core::warn!(
                 "{}: no answer for {} s, trying for {} s: {}",
                 without_secrets(self.url),
                 (waited + wait).as_secs(),

@@ -2,7 +2,9 @@
 
 use windrow_core::Result;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
+use windrow_core::format::{
+    Confidence, Format, FormatInfo, Holds, OpenOption, OptionRow, Options, Probe, Takes, WriteOption,
+};
 use windrow_core::source::SharedSource;
 
 use crate::{layout, opened};
@@ -10,6 +12,26 @@ use crate::{layout, opened};
 /// Token sequences in zarr groups, v2 or v3.
 #[derive(Clone, Copy, Debug)]
 pub struct FlatTokens;
+
+const FILL_MISSING: OpenOption = OpenOption::of_some(
+    OptionRow::new(
+        "fill_missing",
+        Takes::On,
+        "Of chunked arrays: read missing chunks as zeros instead of refusing them.",
+    ),
+    "has no chunks that may be missing",
+    "it is for chunked arrays; leave it out",
+);
+
+const MEMORY_LIMIT: OpenOption = OpenOption::of_some(
+    OptionRow::new(
+        "memory_limit",
+        Takes::Bytes,
+        "Of chunked arrays: bytes of decoded chunks that are kept in memory, all threads together.",
+    ),
+    "keeps no decoded chunks in memory",
+    "it is for chunked arrays; leave it out",
+);
 
 static INFO: FormatInfo = FormatInfo {
     name: layout::NAME,
@@ -19,7 +41,7 @@ static INFO: FormatInfo = FormatInfo {
     records: "one sequence of token IDs",
     written_by: "`windrow convert --to flat-tokens`, `windrow tokenize --to flat-tokens`, `wr.write`, seqax",
     holds: &[Holds::Tokens],
-    open_options: &["fill_missing", "memory_limit"],
+    open_options: &[FILL_MISSING, MEMORY_LIMIT],
     written_as: "a zarr group of token IDs: encoded_tokens, seq_starts",
     write_options: &[
         WriteOption {
@@ -56,10 +78,7 @@ impl Format for FlatTokens {
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
-        match layout::is_here(probe) {
-            true => Confidence::Yes,
-            false => Confidence::No,
-        }
+        Confidence::yes_if(layout::is_here(probe))
     }
 
     fn parts(&self, probe: &Probe) -> Vec<String> {

@@ -46,7 +46,10 @@ impl Group {
         };
         refuse(options, probe)?;
         if tokens != TOKENS {
-            log::warn!("{}: tokens are in {tokens:?}, which should be called {TOKENS:?}", probe.display());
+            windrow_core::warn!(
+                "{}: tokens are in {tokens:?}, which should be called {TOKENS:?}",
+                probe.display()
+            );
         }
         let (attributes, max_id) = max_token_id(store.as_ref(), &probe.key)?;
         if let Some(vocab_size) = options.vocab_size.filter(|size| *size <= max_id) {

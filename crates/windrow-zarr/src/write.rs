@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use windrow_core::format::write::{
-    Begin, CHUNK_BYTES, CHUNK_FILES, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written,
+    Begin, CHUNK_BYTES, CHUNK_FILES, OwnOptions, RecordWriter, Stored, Target, WriteFormat, WriteInfo,
+    Written,
 };
 use windrow_core::format::{Options, Probe};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
@@ -50,12 +51,13 @@ impl WriteFlatTokens {
 }
 
 impl WriteFormat for WriteFlatTokens {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn target(&self) -> Target {
-        Target::Folder
+    fn info(&self) -> WriteInfo {
+        WriteInfo {
+            appends: true,
+            id_dtypes: &[DType::U32],
+            largest_id: i64::try_from(LARGEST_ID).ok(),
+            ..WriteInfo::of(NAME, Target::Folder)
+        }
     }
 
     fn describe(&self) -> Map<String, Value> {
@@ -79,18 +81,6 @@ impl WriteFormat for WriteFlatTokens {
                 Err(Error::config(format!("flat-tokens store uint32, not {dtype}")).field("dtype"))
             }
         }
-    }
-
-    fn id_dtypes(&self) -> &'static [DType] {
-        &[DType::U32]
-    }
-
-    fn largest_id(&self) -> Option<i64> {
-        i64::try_from(LARGEST_ID).ok()
-    }
-
-    fn appends(&self) -> bool {
-        true
     }
 
     fn is_own(&self, name: &str) -> bool {
@@ -184,7 +174,7 @@ struct Writer {
 impl RecordWriter for Writer {
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         if !record.extras.is_empty() && !self.warned {
-            log::warn!("flat-tokens hold token IDs only: the metadata of records is left out");
+            windrow_core::warn!("flat-tokens hold token IDs only: the metadata of records is left out");
             self.warned = true;
         }
         self.ids.clear();

@@ -25,7 +25,7 @@
 
 /// How data is opened and written: options, and what is said of each format.
 pub mod format {
-    pub use windrow_core::format::write::{Target, WriteFormat, WriteOptions};
+    pub use windrow_core::format::write::{Target, WriteFormat, WriteInfo, WriteOptions};
     pub use windrow_core::format::{
         Axis, Format, FormatInfo, Holds, Options, Payload, Takes, Verify, WriteOption,
     };
@@ -49,8 +49,9 @@ mod views;
 pub use mix::shares::Shares;
 pub use mix::{Mixture, MixtureOptions, Part, mix, mix_with, part_named, temperature};
 pub use opening::dataset::{Dataset, Info};
-pub use opening::formats::{format_info, formats};
+pub use opening::formats::{format_info, formats, open_options};
 pub use opening::listing::{listing, write_listing};
+pub use opening::own::OpenOptions;
 pub use opening::owner::Owner;
 pub use opening::paths::Paths;
 pub use opening::{open, open_with, verify};
@@ -70,6 +71,7 @@ pub use run::builder::LoaderBuilder;
 pub use run::compared::{Comparison, PlanDifference, compare};
 pub use run::metrics::{metrics, prometheus};
 pub use run::mixing::Mixing;
+pub use run::options::LOADER;
 pub use run::ranks;
 pub use run::recipe::Recipe;
 pub use run::traced::{TracedRead, TracedRow, trace_row};
@@ -77,7 +79,7 @@ pub use views::bins::Bins;
 pub use views::codes::Codes;
 pub use views::crop::Crop;
 pub use views::cursor::Cursor;
-pub use views::option::{ViewInfo, ViewOption};
+pub use views::option::ViewInfo;
 pub use views::pack::Pack;
 pub use views::part::RecipePart;
 pub use views::recipe::{VIEWS, ViewRecipe};
@@ -93,6 +95,7 @@ pub use windrow_audio as audio;
 /// The modules of the engine, for authors of formats, stores and front ends: they may change with any version.
 pub use windrow_core as dev;
 pub use windrow_core::collate::{Batch, DocumentsLayout, Labels, List, Positions};
+pub use windrow_core::format::OptionRow;
 pub use windrow_core::loader::{BatchSize, Loader, Next, Stats};
 pub use windrow_core::plan::{LastBatch, Plan, State};
 pub use windrow_core::sampler::Stop;

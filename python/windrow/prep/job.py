@@ -72,8 +72,8 @@ def plan(
     >>> pathlib.Path(job).parent == folder / "tokens" / "prep"
     True
     """
-    given = {"tokenize": _of_tokenize, "convert": _of_convert, "encode": _of_encode}.get(task, dict)(options)
-    return _native._prep_plan(task, inputs, out, json.dumps(given), task_bytes=task_bytes, store_options=store_options)
+    read = {"tokenize": _of_tokenize, "convert": _of_convert, "encode": _of_encode}.get(task, dict)
+    return _native._prep_plan({**locals(), "options": json.dumps(read(options))})
 
 
 def run_task(
@@ -109,7 +109,7 @@ def run_task(
     >>> wr.prep.run_task(job, 1), wr.prep.run_task(job, 1), wr.prep.status(job)["left"]
     (True, False, [0])
     """
-    return _native._prep_task(job, task, threads=threads, progress=progress, store_options=store_options)
+    return _native._prep_task(locals())
 
 
 def status(job: Job, *, store_options: StoreOptions = None) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def status(job: Job, *, store_options: StoreOptions = None) -> dict[str, Any]:
     >>> now["tasks"], now["done"], now["left"], now["failed"]
     (2, 1, [1], [])
     """
-    return _native._prep_status(job, store_options=store_options)
+    return _native._prep_status(locals())
 
 
 def merge(job: Job, *, store_options: StoreOptions = None) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def merge(job: Job, *, store_options: StoreOptions = None) -> dict[str, Any]:
     >>> wr.prep.merge(job)["records"]
     2
     """
-    return _native._prep_merge(job, store_options=store_options)
+    return _native._prep_merge(locals())
 
 
 def join(
@@ -179,7 +179,7 @@ def join(
     >>> (folder / "joined" / "tokens.bin").read_bytes() == (folder / "at_once" / "tokens.bin").read_bytes()
     True
     """
-    return _native._prep_join(job, out, overwrite=overwrite, progress=progress, store_options=store_options)
+    return _native._prep_join(locals())
 
 
 def clean(job: Job, *, store_options: StoreOptions = None) -> int:
@@ -193,7 +193,7 @@ def clean(job: Job, *, store_options: StoreOptions = None) -> int:
     >>> wr.prep.clean(job)
     0
     """
-    return _native._prep_clean(job, store_options=store_options)
+    return _native._prep_clean(locals())
 
 
 def attempt(

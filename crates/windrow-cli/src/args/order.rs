@@ -30,6 +30,9 @@ pub(crate) struct Ordering {
     /// Keep the last batch of an epoch when it is not full
     #[arg(long)]
     keep_last: bool,
+    /// Fill the last batch of an epoch with the first samples of the epoch
+    #[arg(long, value_name = "HOW", value_parser = ["repeat"])]
+    last: Option<String>,
 }
 
 impl Ordering {
@@ -41,6 +44,7 @@ impl Ordering {
             || self.shuffle.is_some()
             || self.no_shuffle
             || self.keep_last
+            || self.last.is_some()
     }
 
     /// Rows of a batch over so many ranks, as far as they were typed.
@@ -61,9 +65,9 @@ impl Ordering {
         opening: &Opening,
         view: ViewRecipe,
         global_batch_size: u64,
-    ) -> Recipe {
-        let part = RecipePart { path, options: opening.options(), view, dtype: None };
-        Recipe {
+    ) -> Result<Recipe, Failure> {
+        let part = RecipePart { path, options: opening.options()?, view, dtype: None };
+        Ok(Recipe {
             version: 1,
             parts: vec![part],
             names: Vec::new(),
@@ -75,10 +79,10 @@ impl Ordering {
             seed: self.seed.unwrap_or(0),
             global_batch_size,
             drop_last: !self.keep_last,
-            repeat_last: false,
+            repeat_last: self.last.is_some(),
             skip: Vec::new(),
             plan: None,
-        }
+        })
     }
 }
 

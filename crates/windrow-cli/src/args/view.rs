@@ -2,10 +2,10 @@
 
 use clap::{Arg, ArgGroup, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use serde_json::{Map, Value};
-use windrow::{VIEWS, ViewInfo, ViewOption, ViewRecipe};
+use windrow::{OptionRow, VIEWS, ViewInfo, ViewRecipe};
 
 use crate::failure::Failure;
-use crate::options::{self, Of};
+use crate::options::{self, Of, flag, help};
 
 /// How records are cut into samples.
 #[derive(Clone, Debug, Default)]
@@ -16,8 +16,8 @@ pub(crate) struct Cutting {
 }
 
 /// Each option once, with what the views that have it say of it.
-fn all() -> Vec<(&'static ViewOption, Vec<Of>)> {
-    let mut all: Vec<(&ViewOption, Vec<Of>)> = Vec::new();
+fn all() -> Vec<(&'static OptionRow, Vec<Of>)> {
+    let mut all: Vec<(&OptionRow, Vec<Of>)> = Vec::new();
     for view in VIEWS {
         for option in view.options().filter(|option| view.number != Some(option.name)) {
             if all.iter().all(|(known, _)| known.name != option.name) {
@@ -29,21 +29,6 @@ fn all() -> Vec<(&'static ViewOption, Vec<Of>)> {
         }
     }
     all
-}
-
-// What the command line calls it.
-fn flag(option: &ViewOption) -> &'static str {
-    option.flag.unwrap_or(option.name)
-}
-
-// Its sentence, and what it is where it is not typed.
-fn help(option: &ViewOption) -> String {
-    let text = option.help.trim().trim_end_matches('.');
-    match (option.default)() {
-        Value::String(word) => format!("{text} [default: {word}]"),
-        Value::Number(number) => format!("{text} [default: {number}]"),
-        _ => text.to_string(),
-    }
 }
 
 fn view_arg(view: &'static ViewInfo) -> Arg {
@@ -80,7 +65,7 @@ impl FromArgMatches for Cutting {
             };
             given.map(|given| (view, given))
         };
-        let given = |(option, _): (&ViewOption, _)| {
+        let given = |(option, _): (&OptionRow, _)| {
             Some((option.name.to_string(), options::given(matches, flag(option), option.takes)?))
         };
         Ok(Cutting {

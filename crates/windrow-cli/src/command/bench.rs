@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
     let view = args.cutting.view()?.unwrap_or(Pack::new(1024).into());
     // Names no rows, so any batch will do; it is fed as one rank.
     let rows = args.ordering.global_batch(1)?.unwrap_or(32);
-    let recipe = args.ordering.recipe(paths, &args.opening, view, rows);
+    let recipe = args.ordering.recipe(paths, &args.opening, view, rows)?;
     let builder = loader(&recipe, args.threads)?;
     let interrupt = Interrupt::listen();
     let mut shown = Map::new();

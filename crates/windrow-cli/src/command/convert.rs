@@ -10,9 +10,10 @@ use windrow::DType;
 use windrow::format::{Options, WriteOptions};
 use windrow::prepare;
 
-use crate::args::{Opening, dtype, no_stdin, no_stdout};
+use crate::args::{Opening, no_stdin, no_stdout};
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
+use crate::options::dtype;
 use crate::out::Out;
 use crate::own_options::OwnOptions;
 use crate::progress::Progress;
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.input))?;
     no_stdout(&args.output)?;
     let format = windrow::writer(&args.to, args.own.given())?;
-    let opening = Options { allow_empty: args.allow_empty, ..args.opening.options() };
+    let opening = Options { allow_empty: args.allow_empty, ..args.opening.options()? };
     let data = windrow::open_with(&args.input, &opening)?;
     let interrupt = Interrupt::listen();
     let started = Instant::now();

@@ -151,7 +151,7 @@ pub(crate) fn run(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
     let interrupt = Interrupt::listen();
     let started = Instant::now();
     let progress = Progress::new("encode", out.quiet(), &interrupt).counting("track");
-    let stores = args.stores.options();
+    let stores = args.stores.options()?;
     let done = sound::encode_with(&files, &codec, &args.out, &options, &stores, &progress)?;
     let seconds = started.elapsed().as_secs_f64();
     let how = match done.report.unchanged {

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Index, out: &mut Out) -> Result<i32, Failure> {
     };
     let interrupt = Interrupt::listen();
     let started = Instant::now();
-    let (stores, watch) = (args.stores.options(), Progress::new("index", out.quiet(), &interrupt));
+    let (stores, watch) = (args.stores.options()?, Progress::new("index", out.quiet(), &interrupt));
     let report = prepare::index_with(&args.path, &options, &stores, &watch)?;
     drop(watch);
     let seconds = started.elapsed().as_secs_f64();

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
         return mixing::show(&args.data, out);
     }
     let paths = args.data.paths()?;
-    let data = paths.open(&args.opening.options())?;
+    let data = paths.open(&args.opening.options()?)?;
     if args.histogram && data.is_rows() {
         return Err(Failure::usage(
             "--histogram counts records by length, and these are rows, which have none",

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Manifest, out: &mut Out) -> Result<i32, Failure> {
             return Err(Failure::usage("--json and --out - would both write to stdout"));
         }
     }
-    let options = args.opening.options();
+    let options = args.opening.options()?;
     let manifest = windrow::listing(&args.path, &options)?;
     let to = match args.out.as_deref() {
         Some(_) if is_stdout => {

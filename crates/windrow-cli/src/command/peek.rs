@@ -60,7 +60,7 @@ const LEAST_PLOTTED: usize = 16;
 
 pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
     let paths = args.data.paths()?;
-    let data = paths.open(&args.opening.options())?;
+    let data = paths.open(&args.opening.options()?)?;
     only_token_ids(args.tokenizer.as_deref(), data.source().as_ref())?;
     let tokenizer = match data.is_json() || data.is_rows() {
         true => None,

@@ -20,9 +20,10 @@ use self::run::Run;
 use super::absent;
 use super::tokenize::How;
 use crate::args::output::{self, refuse_input};
-use crate::args::{Opening, Stores, dtype, no_stdin, no_stdout};
+use crate::args::{Opening, Stores, no_stdin, no_stdout};
 use crate::failure::{DONE, Failure, PARTLY};
 use crate::interrupt::Interrupt;
+use crate::options::{bytes, dtype};
 use crate::out::Out;
 use crate::own_options::OwnOptions;
 use crate::progress::Progress;
@@ -71,7 +72,7 @@ struct Planning {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Input bytes of a task: 256MiB
-    #[arg(long, value_name = "BYTES", value_parser = size, default_value_t = TASK_BYTES)]
+    #[arg(long, value_name = "BYTES", value_parser = bytes, default_value_t = TASK_BYTES)]
     task_bytes: u64,
     /// Inputs without any record are planned too, and give an empty output
     #[arg(long)]
@@ -154,15 +155,10 @@ struct Join {
     overwrite: bool,
 }
 
-fn size(text: &str) -> Result<u64, String> {
-    windrow::dev::store::parse_size(text)
-        .ok_or_else(|| format!("{text:?} is not a size; expected bytes, as 268435456 or 256MiB"))
-}
-
 impl OfJob {
     fn open(&self) -> Result<prep::Prep, Failure> {
         no_stdin(std::slice::from_ref(&self.job))?;
-        Ok(prep::Prep::open(&self.job, &self.stores.options())?)
+        Ok(prep::Prep::open(&self.job, &self.stores.options()?)?)
     }
 }
 
@@ -183,15 +179,15 @@ pub(crate) fn run(args: &Prep, out: &mut Out) -> Result<i32, Failure> {
 fn plan_tokenize(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(&args.inputs)?;
     let how = Tokenizing { allow_empty: args.planning.allow_empty, ..args.how.tokenizing()? };
-    planned(&args.planning, &args.stores.options(), out, |to, task_bytes, stores| {
-        let inputs = Paths::list(&args.inputs).inputs(stores, args.how.split.as_deref())?;
+    planned(&args.planning, &args.stores.options()?, out, |to, task_bytes, stores| {
+        let inputs = Paths::list(&args.inputs).inputs(stores, how.split.as_deref())?;
         prep::plan(&inputs, to, &how, task_bytes, stores)
     })
 }
 
 fn plan_index(args: &Index, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.path))?;
-    planned(&args.planning, &args.stores.options(), out, |to, task_bytes, stores| {
+    planned(&args.planning, &args.stores.options()?, out, |to, task_bytes, stores| {
         let (index_folder, allow_empty) = (args.index_folder.clone(), args.planning.allow_empty);
         let options = IndexOptions { index_folder, allow_empty, ..IndexOptions::default() };
         prep::plan_index(&args.path, to, &options, task_bytes, stores)
@@ -200,7 +196,7 @@ fn plan_index(args: &Index, out: &mut Out) -> Result<i32, Failure> {
 
 fn plan_convert(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.input))?;
-    let opening = Options { allow_empty: args.planning.allow_empty, ..args.opening.options() };
+    let opening = Options { allow_empty: args.planning.allow_empty, ..args.opening.options()? };
     let (to, own) = (args.to.clone(), args.own.given().clone());
     let how = Converting { to, own, dtype: args.as_dtype, opening: opening.clone() };
     planned(&args.planning, &opening, out, |to, task_bytes, stores| {

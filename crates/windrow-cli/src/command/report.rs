@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Report, out: &mut Out) -> Result<i32, Failure> {
     no_stdout(&args.out)?;
     // Before any work is done.
     refuse_existing(&args.out, args.overwrite)?;
-    let subject = Subject::open(&paths, &args.opening.options(), args.sound)?;
+    let subject = Subject::open(&paths, &args.opening.options()?, args.sound)?;
     match &subject {
         Subject::Records(data) => {
             refuse_own_data(args, &subject)?;

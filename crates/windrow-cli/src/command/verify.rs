@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Verify, out: &mut Out) -> Result<i32, Failure> {
     let interrupt = Interrupt::listen();
     let options = VerifyOptions { index_folder: args.index_folder.clone(), gc: args.gc };
     let watch = Progress::new("verify", out.quiet(), &interrupt);
-    let found = paths.verify_with(&options, &args.stores.options(), &watch).map_err(stopped)?;
+    let found = paths.verify_with(&options, &args.stores.options()?, &watch).map_err(stopped)?;
     drop(watch);
     problems(&found, out)?;
     for note in &found.notes {

@@ -84,7 +84,7 @@ fn what_cannot_be_is_said_with_its_place() {
         (format!("{TYPED} --to tokens"), 2, "no place for a loss_mask"),
         (format!("{TYPED} --eos 3"), 2, "eos is set, but a conversation is what its template says"),
         (format!("{TYPED} --messages-field turns"), 3, "no field \"turns\" with a conversation"),
-        (TYPED.replace("--chat ", ""), 2, "--chat"),
+        (TYPED.replace("--chat ", ""), 2, "is set, but the records are not conversations"),
         (TYPED.replace("t.jinja", "none.jinja"), 1, "no chat template of this name or at this path"),
         (TYPED.replace("--chat-template t.jinja", ""), 1, "the tokenizer has no chat template"),
         (TYPED.replacen("tokenize", "prep plan tokenize", 1), 2, "parts hold no arrays beside the tokens"),

@@ -96,7 +96,10 @@ fn an_option_that_would_change_nothing_is_refused() {
         ("trace tok --pack 2 --record 0 --rank 0 --world-size 2", "--rank is an option of --step"),
         ("trace tok --pack 2 --step 0 --part 0", "--part is an option of --record"),
         ("trace tok --pack 2 --step 0 --file a", "--file is an option of --record"),
-        ("tokenize c --tokenizer bytes --out b --sample-size 2 --pad-value 3", "--pad-value is an option of"),
+        (
+            "tokenize c --tokenizer bytes --out b --sample-size 2 --pad-value 3",
+            "pad_value is set, but nothing is padded",
+        ),
         ("peek c --tokenizer bytes", "--tokenizer decodes token IDs"),
         ("peek tok -n 0 --play x.wav", "--play writes the sound of the first record shown, and none is"),
         ("inspect c --columns text --histogram", "--histogram counts records by length"),

@@ -17,7 +17,9 @@ pub(super) struct FormatRules {
 impl FormatRules {
     /// For data that is opened with these options: every file has checksums, but for those that its format leaves out.
     pub(super) fn strict(table: Table, options: &Options) -> FormatRules {
-        let folders = table.iter().filter_map(|format| format.checksums_folder(options)).collect();
+        let usual = table.iter().filter_map(|format| format.info().names.checksums_folder);
+        let folders =
+            usual.map(|usual| options.index_folder.as_deref().unwrap_or(usual).to_string()).collect();
         FormatRules { table, folders, all_may_lack: false }
     }
 
@@ -29,7 +31,7 @@ impl FormatRules {
 
 impl ChecksumRules for FormatRules {
     fn beside(&self, name: &str) -> Vec<String> {
-        self.table.iter().filter_map(|format| format.checksums_beside(name)).collect()
+        self.table.iter().filter_map(|format| (format.info().names.checksums_beside)(name)).collect()
     }
 
     fn other_half(&self, name: &str) -> Option<String> {
@@ -37,7 +39,7 @@ impl ChecksumRules for FormatRules {
     }
 
     fn bare(&self, name: &str) -> Option<String> {
-        self.table.iter().find_map(|format| format.bare_checksums(name))
+        self.table.iter().find_map(|format| (format.info().names.bare_checksums)(name))
     }
 
     fn folders(&self) -> &[String] {
@@ -51,7 +53,7 @@ impl ChecksumRules for FormatRules {
             Manifest::check_hash(object)?;
             return Ok(true);
         }
-        let own = self.table.iter().find_map(|format| format.may_lack_checksums(name));
+        let own = self.table.iter().find_map(|format| (format.info().names.may_lack_checksums)(name));
         Ok(self.all_may_lack || own.unwrap_or(false))
     }
 }

@@ -33,6 +33,11 @@ pub fn names_to_join(probe: &Probe, keys: &[String]) -> Vec<String> {
     }
 }
 
+/// The error of a file that is not there any more, where nothing else is known of it.
+pub fn gone(key: &str, _file: usize) -> Error {
+    Error::not_found("the file is gone").at(key)
+}
+
 /// The files of a source by number.
 pub struct DataFiles {
     store: Arc<dyn Store>,
@@ -108,7 +113,7 @@ impl DataFiles {
             store,
             named: keys.into_iter().map(Named::Key).collect(),
             objects: objects.into_iter().map(OnceLock::from).collect(),
-            missing: |key, _| Error::not_found("the file is gone").at(key),
+            missing: gone,
             check: |_| Ok(()),
         }
     }
@@ -191,6 +196,13 @@ impl DataFiles {
         match error.kind() {
             Kind::NotFound => (self.missing)(&self.name(file), file),
             _ => error,
+        }
+    }
+
+    /// Asks for bytes of a file, without waiting.
+    pub fn prefetch(&self, file: usize, start: u64, size: u64) {
+        if let Ok(object) = self.get(file) {
+            object.prefetch(start, size);
         }
     }
 

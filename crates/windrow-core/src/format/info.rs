@@ -1,5 +1,6 @@
 //! What is said of a format in tables, help and errors, and which options it follows.
 
+use super::option::{OpenOption, Takes};
 use crate::store::key;
 
 /// What a format is, in words and lists: recognising, `inspect`, `--to`, errors about options, the docs and the tests
@@ -31,8 +32,17 @@ pub struct FormatInfo {
     pub text_is_bytes: bool,
     /// A file of no byte is a part without records where there are other files.
     pub may_be_empty: bool,
+    /// What names of its files say.
+    pub names: FileNames,
+    /// [`Format::open`](super::Format::open) itself compares the files with their manifest: more closely than by size and
+    /// number of records, or only the part of them that is opened.
+    pub checks_manifest: bool,
+    /// It holds checksums of its own, which say more than the hash of a manifest.
+    pub has_own_checksums: bool,
+    /// Below its folder there may be what does not belong to it.
+    pub shares_folder: bool,
     /// Options of opening that it follows, of those that only some formats do.
-    pub open_options: &'static [&'static str],
+    pub open_options: &'static [OpenOption],
     /// An option of opening that means this format, whatever else is there.
     pub chosen_by: Option<&'static str>,
     /// What `--to` says it writes; empty where it is only read.
@@ -56,6 +66,10 @@ impl FormatInfo {
         hidden: &[],
         text_is_bytes: false,
         may_be_empty: false,
+        names: FileNames::NONE,
+        checks_manifest: false,
+        has_own_checksums: false,
+        shares_folder: false,
         open_options: &[],
         chosen_by: None,
         written_as: "",
@@ -64,7 +78,7 @@ impl FormatInfo {
 
     /// Whether it follows this option of opening.
     pub fn takes(&self, option: &str) -> bool {
-        self.open_options.contains(&option)
+        self.open_options.iter().any(|own| own.row.name == option)
     }
 
     /// Whether its whole numbers are token IDs, not measurements.
@@ -96,6 +110,41 @@ impl FormatInfo {
     }
 }
 
+/// What names of a format's files say.
+#[derive(Clone, Copy, Debug)]
+pub struct FileNames {
+    /// The file that is one data set together with the file of this name.
+    pub other_half: fn(&str) -> Option<String>,
+    /// Files besides that half which are read with the one of this name, where they are there.
+    pub companions: fn(&str) -> Vec<String>,
+    /// What a compressed file was called before, where its manifest still describes it as it was.
+    pub before: fn(&str) -> Option<&str>,
+    /// What to do about a file beside the data that is not as it was written.
+    pub edited: fn(&str) -> Option<&'static str>,
+    /// Whether a file may lack block checksums; `None` for a name that none of its files has.
+    pub may_lack_checksums: fn(&str) -> Option<bool>,
+    /// The file beside one that keeps the block checksums of both.
+    pub checksums_beside: fn(&str) -> Option<String>,
+    /// The file beside one that is its block checksums and nothing else.
+    pub bare_checksums: fn(&str) -> Option<String>,
+    /// The folder that keeps the block checksums of the data beside it, where no other one is named for the index.
+    pub checksums_folder: Option<&'static str>,
+}
+
+impl FileNames {
+    /// Nothing.
+    pub const NONE: FileNames = FileNames {
+        other_half: |_| None,
+        companions: |_| Vec::new(),
+        before: |_| None,
+        edited: |_| None,
+        may_lack_checksums: |_| None,
+        checksums_beside: |_| None,
+        bare_checksums: |_| None,
+        checksums_folder: None,
+    };
+}
+
 /// An option of writing that not every format has.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOption {
@@ -109,31 +158,14 @@ pub struct WriteOption {
     pub of_tokenize: bool,
 }
 
-/// What an option takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
-    /// A whole number, called so in help.
-    Number(&'static str),
-    /// A text, called so in help.
-    Text(&'static str),
-    /// Nothing: given, it is on.
-    On,
-    /// Nothing: it is on, and `no_` before its name switches it off.
-    Off,
-    /// One of these words.
-    Words(&'static [&'static str]),
-    /// One of these words, or a whole number, called so in help.
-    WordsOr(&'static [&'static str], &'static str),
-    /// A whole number that may be below 0, called so in help: a token ID.
-    Id(&'static str),
-    /// A number from 0 to 1.
-    Fraction,
-    /// Whole numbers, called so in help.
-    Numbers(&'static str),
-    /// Texts, called so in help.
-    Names(&'static str),
-    /// A part of a record: two fractions of it, or a range of its values.
-    Part,
+impl WriteOption {
+    /// The column of numbers, of a format of rows.
+    pub const TO_COLUMN: WriteOption = WriteOption {
+        name: "to_column",
+        takes: Takes::Text("NAME"),
+        help: "the column of the numbers [default: tokens]",
+        of_tokenize: false,
+    };
 }
 
 /// What a record can be.

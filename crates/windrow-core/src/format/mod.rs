@@ -8,11 +8,13 @@ pub mod columns;
 pub mod data_files;
 pub mod discover;
 pub mod foreign;
+mod index;
 mod info;
 pub mod lake;
 pub mod lines;
 pub mod masks;
 pub mod numbers;
+mod option;
 mod options;
 mod probe;
 pub mod splits;
@@ -23,11 +25,13 @@ pub mod write;
 use std::sync::Arc;
 
 use checksum_rules::FormatRules;
-pub use info::{FormatInfo, Holds, Takes, WriteOption};
+pub use index::LineIndex;
+pub use info::{FileNames, FormatInfo, Holds, WriteOption};
 pub use masks::{MASK_COLUMNS, learned, learned_of, masks_beside};
+pub use option::{COLUMN, COLUMNS, OpenOption, OptionRow, Takes};
 pub use options::{Axis, Options, Payload, PeriodOfEach, Split, Verify};
 pub use probe::{PartOf, Probe};
-use write::{LineIndex, OwnOptions, Parts, WriteFormat};
+use write::{OwnOptions, Parts, WriteFormat};
 
 use crate::error::{Error, Kind, Result};
 use crate::manifest::{Checked, Manifest, PARTS};
@@ -76,12 +80,6 @@ pub trait Format: Send + Sync {
         Vec::new()
     }
 
-    /// Whether [`Format::open`] itself compares the files with their manifest: more closely than by size and number of
-    /// records, or only the part of them that is opened.
-    fn checks_manifest(&self) -> bool {
-        false
-    }
-
     /// Its manifest, where that lies neither in the folder nor beside the file.
     ///
     /// # Errors
@@ -89,30 +87,6 @@ pub trait Format: Send + Sync {
     fn find_manifest(&self, probe: &Probe) -> Result<Option<Manifest>> {
         let _ = probe;
         Ok(None)
-    }
-
-    /// Whether a file of this name may lack block checksums; `None` for a name that none of its files has.
-    fn may_lack_checksums(&self, name: &str) -> Option<bool> {
-        let _ = name;
-        None
-    }
-
-    /// The file beside one of this name that keeps the block checksums of both.
-    fn checksums_beside(&self, name: &str) -> Option<String> {
-        let _ = name;
-        None
-    }
-
-    /// The file beside one of this name that is its block checksums and nothing else.
-    fn bare_checksums(&self, name: &str) -> Option<String> {
-        let _ = name;
-        None
-    }
-
-    /// The folder that keeps the block checksums of the data beside it.
-    fn checksums_folder(&self, options: &Options) -> Option<String> {
-        let _ = options;
-        None
     }
 
     /// How it is written, with the options of its own, which it takes out of `options`; `None` where it is only read.
@@ -124,7 +98,7 @@ pub trait Format: Send + Sync {
         Ok(None)
     }
 
-    /// How it is written where it is an index of lines beside the data.
+    /// The same, where it is an index of lines beside the data.
     fn line_index(&self) -> Option<&'static dyn LineIndex> {
         None
     }
@@ -141,7 +115,7 @@ pub trait Format: Send + Sync {
     }
 
     /// How it is verified.
-    fn verifier(&self) -> &'static dyn verify::Verify {
+    fn verifier(&self) -> &dyn verify::Verify {
         &verify::ByReading
     }
 
@@ -163,6 +137,13 @@ pub enum Confidence {
     Yes,
 }
 
+impl Confidence {
+    /// [`Confidence::Yes`] where it is, else [`Confidence::No`].
+    pub fn yes_if(is_it: bool) -> Confidence {
+        if is_it { Confidence::Yes } else { Confidence::No }
+    }
+}
+
 /// Opens what `probe` sees by the format that `options` names, or by the one in `table` that is surest.
 ///
 /// # Errors
@@ -179,7 +160,7 @@ pub fn open(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<S
     lake::refuse(probe)?;
     let format = choose(table, probe, options.format.as_deref().or(options.chosen(table)))?;
     let format = format.meant_by(probe, options).unwrap_or(format);
-    options.only_those_of(format.info()).map_err(|e| e.at(probe.display()))?;
+    options.only_those_of(table, format.info()).map_err(|e| e.at(probe.display()))?;
     if probe.is_folder {
         splits::refuse_in(probe, format.joins(probe).iter().map(String::as_str))?;
     }
@@ -210,12 +191,13 @@ pub fn in_parts(table: &[&dyn Format]) -> Result<&'static dyn Parts> {
 
 /// The file that is one data set together with the file of this name, as a format of `table` says.
 pub fn other_half(table: &[&dyn Format], name: &str) -> Option<String> {
-    table.iter().find_map(|format| format.verifier().other_half(name))
+    table.iter().find_map(|format| (format.info().names.other_half)(name))
 }
 
 /// Files beside the one of this name that are read with it, where they are there, as the formats of `table` say.
 pub fn companions(table: &[&dyn Format], name: &str) -> Vec<String> {
-    table.iter().flat_map(|format| format.verifier().companions(name)).collect()
+    let names = table.iter().map(|format| &format.info().names);
+    names.flat_map(|names| (names.companions)(name).into_iter().chain((names.other_half)(name))).collect()
 }
 
 /// The manifest in `object`, which is kept beside the file `name` and may have been copied or renamed with it.
@@ -224,6 +206,18 @@ pub fn companions(table: &[&dyn Format], name: &str) -> Vec<String> {
 /// As [`Manifest::read`]; `Corrupt` where it is one of other files.
 pub fn manifest_beside(table: &[&dyn Format], object: &dyn Object, name: &str) -> Result<Manifest> {
     Manifest::read(object)?.of_file(name, other_half(table, name).as_deref(), object.name())
+}
+
+/// What opening takes: options of every format, those of some in `table`, each once, and those of stores.
+pub fn open_options(table: &[&dyn Format]) -> Vec<&'static OptionRow> {
+    let mut all: Vec<&'static OptionRow> = option::READING.iter().map(|option| &option.row).collect();
+    for option in table.iter().flat_map(|format| format.info().open_options) {
+        if all.iter().all(|known| known.name != option.row.name) {
+            all.push(&option.row);
+        }
+    }
+    all.extend(option::STORES.iter().map(|option| &option.row));
+    all
 }
 
 /// What `table` says of the format of this name.
@@ -243,7 +237,7 @@ fn open_and_check(format: &dyn Format, probe: &Probe, options: &Options) -> Resu
         probe.check_listing(listing)?;
     }
     let told = probe.manifest.as_ref().filter(|manifest| manifest.format == format.name() && !options.trust);
-    match told.filter(|_| !format.checks_manifest()) {
+    match told.filter(|_| !format.info().checks_manifest) {
         Some(manifest) => {
             probe.check_files(manifest)?;
             let source = format.open(probe, options)?;
@@ -297,7 +291,7 @@ fn recognised<'t>(table: &[&'t dyn Format], probe: &Probe) -> Result<Option<&'t 
     // A name alone tells less than the manifest: half of a pair is not a stream of IDs.
     let sure = best.filter(|b| b.0 == Confidence::Yes).map(|b| b.1);
     let is_half = |format: &dyn Format| {
-        let other = format.verifier().other_half(key::name_of(&probe.key));
+        let other = (format.info().names.other_half)(key::name_of(&probe.key));
         let listed = probe.manifest.iter().flat_map(|manifest| &manifest.files);
         other.is_some_and(|other| listed.into_iter().any(|row| row.name == other))
     };
@@ -334,7 +328,7 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
         }
         if is_zarr(probe) {
             return error("found a zarr array or group without flat tokens in it".to_string()).hint(
-                "flat-tokens are `encoded_tokens` and `seq_starts`; wr.write(…, to=\"flat-tokens\") writes them",
+                "flat-tokens are `encoded_tokens` and `seq_starts`; @write@ with @to=\"flat-tokens\"@ writes them",
             );
         }
         // Formats whose files lie side by side see none below; each of these folders may be one of theirs.
@@ -345,9 +339,8 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
             }
             (Some((name, kind)), _) => error(format!("found {name:?}: {}", kind.told()))
                 .hint(in_a_folder(probe).unwrap_or_else(|| kind.hint.to_string())),
-            (None, None) => {
-                error("found an empty folder".to_string()).hint(format!("say which with format=…: {formats}"))
-            }
+            (None, None) => error("found an empty folder".to_string())
+                .hint(format!("say which with @format=…@: {formats}")),
             (None, Some(first)) => error(format!(
                 "found a folder of {} files, first {first:?}{}",
                 probe.entries.len(),
@@ -358,8 +351,11 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
             ))
             .hint(match (in_a_folder(probe), probe.names().any(lines::may_hold_records)) {
                 (Some(hint), _) => hint,
-                (None, true) => "its .json files are documents that hold no series; format=\"jsonl\" reads an object a file".to_string(),
-                (None, false) => format!("say which with format=…: {formats}"),
+                (None, true) => {
+                    "its .json files are documents that hold no series; @format=jsonl@ reads an object a file"
+                        .to_string()
+                }
+                (None, false) => format!("say which with @format=…@: {formats}"),
             }),
         };
     }
@@ -372,7 +368,7 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
     error(format!("found a file starting {start:?}")).hint(match Compression::of_head(&probe.head) {
         Some(_) => "expand it first: of compressed files .jsonl, .json, .yaml, .npy, .pkl and .bin are read"
             .to_string(),
-        None => format!("say which with format=…: {formats}"),
+        None => format!("say which with @format=…@: {formats}"),
     })
 }
 

@@ -1,6 +1,10 @@
 //! How to open data; what is not given is found out.
 
-use super::Format;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::{Format, OpenOption};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::FormatInfo;
@@ -134,93 +138,76 @@ fn is_at_opening(verify: &Verify) -> bool {
     *verify == Verify::AtOpening
 }
 
-/// An option that only some formats follow.
-struct OfSome {
-    name: &'static str,
-    is_given: fn(&Options) -> bool,
-    /// Why a format does not follow it, and what to do.
-    why: &'static str,
-    hint: &'static str,
-}
-
-const OF_SOME: &[OfSome] = &[
-    OfSome {
-        name: "column",
-        is_given: |options| options.column.is_some(),
-        why: "has no columns",
-        hint: "it names the key of a series in JSON, YAML and pickles, or a column of CSV",
-    },
-    OfSome {
-        name: "columns",
-        is_given: |options| options.columns.is_some(),
-        why: "has no rows of columns",
-        hint: "it names the keys or columns that make a row, or the channels of a CSV",
-    },
-    OfSome {
-        name: "payload",
-        is_given: |options| options.payload.is_some(),
-        why: "says itself what a record holds",
-        hint: "it is for records of bytes: TFRecord, ArrayRecord and Bagz",
-    },
-    OfSome {
-        name: "axis",
-        is_given: |options| options.axis.is_some(),
-        why: "says itself what is a series",
-        hint: "it is for arrays [T, C] that are one series",
-    },
-    OfSome {
-        name: "eos",
-        is_given: |options| options.eos.is_some(),
-        why: "has records of its own",
-        hint: "it splits raw token files into documents; the view pack puts an EOS token between records with @eos@",
-    },
-    OfSome {
-        name: "index_folder",
-        is_given: |options| options.index_folder.is_some(),
-        why: "has no index folder",
-        hint: "it names the folder of a byte-offset index; leave it out",
-    },
-    OfSome {
-        name: "fill_missing",
-        is_given: |options| options.fill_missing,
-        why: "has no chunks that may be missing",
-        hint: "it is for chunked arrays; leave it out",
-    },
-    OfSome {
-        name: "memory_limit",
-        is_given: |options| options.memory_limit.is_some(),
-        why: "keeps no decoded chunks in memory",
-        hint: "it is for chunked arrays; leave it out",
-    },
-];
-
 impl Options {
-    /// The format of `table` that one of the options means.
-    pub fn chosen(&self, table: &[&dyn Format]) -> Option<&'static str> {
-        let given = |name: &str| OF_SOME.iter().any(|option| option.name == name && (option.is_given)(self));
-        table
-            .iter()
-            .map(|format| format.info())
-            .find(|info| info.chosen_by.is_some_and(given))
-            .map(|info| info.name)
+    /// Of options by name, as front ends have them; what is null is not given.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use windrow_core::format::Options;
+    ///
+    /// let given = json!({ "split": "train", "timeout": 2.5, "dtype": null });
+    /// let options = Options::of(given.as_object().cloned().unwrap_or_default())?;
+    /// assert_eq!((options.part.as_deref(), options.timeout.map(|time| time.as_millis())), (Some("train"), Some(2_500)));
+    /// # Ok::<(), windrow_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Config` for an option that is none, and for a value that one cannot have.
+    pub fn of(given: Map<String, Value>) -> Result<Options> {
+        let mut options = Map::new();
+        for (name, value) in given {
+            match (name.as_str(), value) {
+                (_, Value::Null) => {}
+                ("split", name) => drop(options.insert("part".to_string(), name)),
+                ("timeout", seconds) => {
+                    let time = seconds.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+                    let time = time.filter(|time| !time.is_zero()).ok_or_else(|| {
+                        Error::config(format!("{seconds} seconds, expected a time above 0")).field("timeout")
+                    })?;
+                    options.insert(name, json!(time));
+                }
+                (_, value) => drop(options.insert(name, value)),
+            }
+        }
+        serde_json::from_value(options.into())
+            .map_err(|e| Error::config("the options of opening cannot be understood").caused_by(e))
     }
 
-    /// That no option was given which `format` does not follow: it would be without effect.
+    // Those that are given, by their names.
+    fn given(&self) -> Map<String, Value> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(given)) => given,
+            _ => Map::new(),
+        }
+    }
+
+    /// The format of `table` that one of the options means.
+    pub fn chosen(&self, table: &[&dyn Format]) -> Option<&'static str> {
+        let given = self.given();
+        let mut infos = table.iter().map(|format| format.info());
+        infos.find(|info| info.chosen_by.is_some_and(|name| given.contains_key(name))).map(|info| info.name)
+    }
+
+    /// That no option was given which `format` does not follow, though another one of `table` does: it would be without effect.
     ///
     /// # Errors
     /// `Config` naming the option.
-    pub fn only_those_of(&self, format: &FormatInfo) -> Result<()> {
+    pub fn only_those_of(&self, table: &[&dyn Format], format: &FormatInfo) -> Result<()> {
         if let (Some(column), Some(columns)) = (&self.column, &self.columns) {
             return Err(Error::config(format!("@column={column:?}@ and @columns={columns:?}@ were given"))
                 .field("columns")
                 .hint("@column@ makes numbers of one column, @columns@ rows of several: give one of them"));
         }
-        match OF_SOME.iter().find(|option| (option.is_given)(self) && !format.takes(option.name)) {
+        let given = self.given();
+        let of_some = table.iter().flat_map(|format| format.info().open_options);
+        let mut without_effect = of_some.filter(|option| !format.takes(option.row.name));
+        match without_effect.find(|option| given.contains_key(option.row.name)) {
             None => Ok(()),
-            Some(OfSome { name, why, hint, .. }) => {
-                let option = if *name == "eos" { "document_eos" } else { name };
+            Some(OpenOption { row, of_some }) => {
+                let (why, hint) = of_some.unwrap_or_default();
+                let option = if row.name == "eos" { "document_eos" } else { row.name };
                 let error = Error::config(format!("@the {option}@ was given, but {} {why}", format.name));
-                Err(error.field(*name).hint(*hint))
+                Err(error.field(row.name).hint(hint))
             }
         }
     }

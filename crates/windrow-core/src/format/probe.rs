@@ -340,7 +340,7 @@ fn find_manifest(probe: &Probe) -> Result<Described> {
     let places = match probe.is_folder {
         true => vec![(probe.below(MANIFEST_FILE), None)],
         false => {
-            let halves = probe.table.iter().filter_map(|format| format.verifier().other_half(name));
+            let halves = probe.table.iter().filter_map(|format| (format.info().names.other_half)(name));
             let files = [name.to_string()].into_iter().chain(halves);
             let beside =
                 files.map(|file| (key::below(folder, &format!("{file}.{MANIFEST_FILE}")), Some(file)));

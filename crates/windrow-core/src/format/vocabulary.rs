@@ -49,6 +49,17 @@ pub fn check_ids(source: &dyn Source, vocab_size: u64) -> Result<()> {
     })
 }
 
+/// The same for the vocabulary that is asked for, where it is smaller than the one that is `known`, or none is.
+///
+/// # Errors
+/// As [`check_ids`].
+pub fn check_asked(source: &dyn Source, asked: Option<u64>, known: Option<u64>) -> Result<()> {
+    match asked.filter(|asked| known.is_none_or(|known| known > *asked)) {
+        Some(asked) => check_ids(source, asked),
+        None => Ok(()),
+    }
+}
+
 /// Checks parts `0..count` on all cores and gives the error of the first part that has one: the same at every run.
 /// The threads end before this returns.
 fn first_error(count: u64, check: &(impl Fn(u64, &mut Vec<u8>) -> Result<()> + Sync)) -> Result<()> {

@@ -214,8 +214,8 @@ pub fn hex(hash: u64) -> String {
 }
 
 /// The hash of small things that decide a name.
-pub fn hash_of(text: &str) -> String {
-    hex(xxh3_64(text.as_bytes()))
+pub fn hash_of(what: impl AsRef<[u8]>) -> String {
+    hex(xxh3_64(what.as_ref()))
 }
 
 fn modified(meta: &fs::Metadata) -> Option<u64> {

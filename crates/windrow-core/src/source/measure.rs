@@ -46,7 +46,7 @@ pub(super) fn measure_all(
     }
     match unknown.into_inner() {
         0 => {}
-        n => log::warn!(
+        n => crate::warn!(
             "{n} of {} records have no finite value to be scaled by: nothing of them is learned",
             source.len()
         ),

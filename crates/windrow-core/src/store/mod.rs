@@ -62,7 +62,7 @@ pub use traffic::{StoreSet, Traffic};
 pub use url::is_url;
 pub use version::Version;
 
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 pub use crate::secrets::{text_without_secrets, without_secrets};
 
 /// A place that holds objects: a folder, memory, a bucket.
@@ -293,9 +293,17 @@ pub fn open_if_there(store: &dyn Store, key: &str) -> Result<Option<Arc<dyn Obje
 pub fn entry_if_there(store: &dyn Store, key: &str) -> Result<Option<Entry>> {
     match store.entry(key) {
         Ok(entry) => Ok(Some(entry)),
-        Err(e) if e.kind() == crate::error::Kind::NotFound => Ok(None),
+        Err(e) if e.kind() == Kind::NotFound => Ok(None),
         Err(e) => Err(e),
     }
+}
+
+/// As many bytes as that, in memory at once.
+///
+/// # Errors
+/// `Unsupported` for more than this machine can address.
+pub fn at_once(size: u64) -> Result<usize> {
+    usize::try_from(size).map_err(|_| Error::unsupported(format!("{size} bytes at once on this machine")))
 }
 
 /// Reads all of an object, refusing one larger than `most` bytes: for headers, lists and manifests.
@@ -304,11 +312,8 @@ pub fn entry_if_there(store: &dyn Store, key: &str) -> Result<Option<Entry>> {
 /// `Corrupt` when it is larger; what [`Object::read`] says.
 pub fn read_small(object: &dyn Object, most: u64) -> Result<Vec<u8>> {
     if object.size() > most {
-        return Err(crate::error::Error::corrupt(format!(
-            "{} bytes where at most {most} are expected",
-            object.size()
-        ))
-        .at(object.name()));
+        return Err(Error::corrupt(format!("{} bytes where at most {most} are expected", object.size()))
+            .at(object.name()));
     }
     let mut scratch = Vec::new();
     // Bounded above, so it fits.

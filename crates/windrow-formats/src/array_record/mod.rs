@@ -10,12 +10,11 @@ mod write;
 
 use std::ops::Range;
 
-use windrow_core::format::verify::{Verifier, Verify};
+use windrow_core::Result;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
-use windrow_core::source::{FileInfo, SharedSource};
+use windrow_core::format::{FormatInfo, Holds, Options, Probe};
+use windrow_core::source::SharedSource;
 use windrow_core::store::Object;
-use windrow_core::{Error, Result};
 
 use self::chunk::Chunk;
 use self::footer::Footer;
@@ -23,13 +22,14 @@ use self::glimpse::Glimpse;
 use self::kept::Kept;
 use self::simple::Records;
 use self::write::WriteArrayRecord;
+use crate::firsts::Firsts;
+use crate::in_files::{FileKind, is_named};
+use crate::open_options::{COLUMN, COLUMNS, PAYLOAD};
 use crate::payload::{self, Blobs};
-use crate::shard_names::{is_named, must_be_whole, verify_shards};
-use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
+use windrow_core::format::data_files::{DataFiles, gone};
 
 /// Files of ArrayRecord.
-#[derive(Clone, Copy, Debug)]
-pub struct ArrayRecord;
+pub(crate) struct ArrayRecord;
 
 static INFO: FormatInfo = FormatInfo {
     name: "array_record",
@@ -41,56 +41,29 @@ static INFO: FormatInfo = FormatInfo {
     data_suffixes: &[".array_record", ".arrayrecord"],
     text_is_bytes: true,
     may_be_empty: true,
-    open_options: &["column", "columns", "payload"],
+    open_options: &[COLUMN, COLUMNS, PAYLOAD],
     written_as: "one .array_record of a chunk for every record, uncompressed: rows as tf.train.Example, arrays as their bytes",
     ..FormatInfo::NONE
 };
 
-impl Verify for ArrayRecord {
-    fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
-        let keys = keys(probe);
-        // Compared whenever a record is read.
-        keys.iter().for_each(|key| out.covers(&probe.store.display(key), "HighwayHash of chunks"));
-        verify_shards(format, probe, &keys, out)
-    }
-}
+impl FileKind for ArrayRecord {
+    const INFO: &'static FormatInfo = &INFO;
+    const CHECKSUMS: Option<&'static str> = Some("HighwayHash of chunks");
 
-impl Format for ArrayRecord {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
+    fn is_data(_: &Probe, name: &str) -> bool {
+        is_named(name, ".array_record") || is_named(name, ".arrayrecord")
     }
 
-    fn recognise(&self, probe: &Probe) -> Confidence {
-        match keys(probe).is_empty() {
-            true => Confidence::No,
-            false => Confidence::Yes,
-        }
+    fn writer(_: &mut OwnOptions) -> Result<Box<dyn WriteFormat>> {
+        Ok(Box::new(WriteArrayRecord))
     }
 
-    fn joins(&self, probe: &Probe) -> Vec<String> {
-        names_to_join(probe, &keys(probe))
-    }
-
-    fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
-        Ok(Some(Box::new(WriteArrayRecord)))
-    }
-
-    fn verifier(&self) -> &'static dyn Verify {
-        &ArrayRecord
-    }
-
-    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
-        let keys = keys(probe);
-        if keys.is_empty() {
-            return Err(Error::not_found("expected `.array_record` files, found none").at(probe.display()));
-        }
-        must_be_whole(probe, &keys)?;
-        let missing = |key: &str, _| Error::not_found("the file is gone").at(key);
-        let files = DataFiles::listed(probe, keys, missing)?;
+    fn open(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<SharedSource> {
+        let files = DataFiles::listed(probe, keys, gone)?;
         let mut shards = Shards {
             files,
             footers: Vec::new(),
-            firsts: vec![0],
+            firsts: Firsts::new(),
             records: Kept::default(),
             sizes: Kept::default(),
         };
@@ -105,25 +78,18 @@ impl Format for ArrayRecord {
                 true => Footer::default(),
                 false => Footer::of(&glimpse)?,
             };
-            let first = shards.firsts[file];
-            shards.firsts.push(first + footer.records());
+            shards.firsts.push(footer.records());
             shards.footers.push(footer);
         }
         payload::open(shards, probe, options)
     }
 }
 
-// The files with records, in natural order.
-fn keys(probe: &Probe) -> Vec<String> {
-    top_files(probe, |name| is_named(name, ".array_record") || is_named(name, ".arrayrecord"))
-}
-
 /// The records of some files.
 struct Shards {
     files: DataFiles,
     footers: Vec<Footer>,
-    /// The number of the first record of each file, and of all records at the end.
-    firsts: Vec<u64>,
+    firsts: Firsts,
     records: Kept<Records>,
     /// Of chunks whose records were not asked for.
     sizes: Kept<Vec<u64>>,
@@ -147,12 +113,8 @@ impl Found<'_> {
 
 impl Shards {
     fn find(&self, record: u64) -> Result<Found<'_>> {
-        if record >= self.count() {
-            return Err(Error::out_of_range("record", record, self.count()));
-        }
-        let file = self.firsts.partition_point(|first| *first <= record) - 1;
+        let (file, record) = self.firsts.find(record)?;
         let footer = &self.footers[file];
-        let record = record - self.firsts[file];
         let (chunk, records) = footer.chunk_of(record);
         let number = (record - records.start) as usize;
         Ok(Found { file, footer, chunk, number, of: records.end - records.start })
@@ -192,12 +154,14 @@ impl Shards {
 }
 
 impl Blobs for Shards {
-    fn format(&self) -> &'static str {
-        ArrayRecord.name()
+    const FORMAT: &'static str = INFO.name;
+
+    fn files(&self) -> &DataFiles {
+        &self.files
     }
 
     fn count(&self) -> u64 {
-        self.firsts[self.firsts.len() - 1]
+        self.firsts.count()
     }
 
     fn blob<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
@@ -219,26 +183,5 @@ impl Blobs for Shards {
     fn place(&self, record: u64) -> Result<(usize, Range<u64>)> {
         let found = self.find(record)?;
         Ok((found.file, found.place()))
-    }
-
-    fn prefetch(&self, record: u64) {
-        if let Ok(found) = self.find(record)
-            && let Ok(object) = self.files.get(found.file)
-        {
-            let place = found.place();
-            object.prefetch(place.start, place.end - place.start);
-        }
-    }
-
-    fn name(&self, file: usize) -> String {
-        self.files.name(file)
-    }
-
-    fn files(&self) -> Vec<FileInfo> {
-        self.files.infos()
-    }
-
-    fn fingerprint(&self, of: &str) -> Result<u64> {
-        self.files.fingerprint(&[ArrayRecord.name().as_bytes(), of.as_bytes()])
     }
 }

@@ -1,11 +1,11 @@
 //! One file of a chunk for every record, uncompressed, as ArrayRecordWriter writes it with `group_size:1,uncompressed`.
 
-use windrow_core::format::write::{Begin, RecordWriter, Target, WriteFormat, names_of_file};
-use windrow_core::format::{Format, Payload};
+use windrow_core::format::Payload;
+use windrow_core::format::write::{Begin, RecordWriter, Target, WriteFormat, WriteInfo};
 use windrow_core::output::Growing;
 use windrow_core::{Error, Result};
 
-use super::ArrayRecord;
+use super::INFO;
 use super::blocks::{self, BLOCK, end_of, hash};
 use super::chunk;
 use super::footer::{MAGIC, VERSION};
@@ -23,20 +23,11 @@ const OPTIONS: &str =
 pub(super) struct WriteArrayRecord;
 
 impl WriteFormat for WriteArrayRecord {
-    fn name(&self) -> &'static str {
-        ArrayRecord.name()
-    }
-
-    fn target(&self) -> Target {
-        Target::File(&[".array_record", ".arrayrecord"])
-    }
-
-    fn names(&self, name: &str) -> Vec<String> {
-        names_of_file(name)
-    }
-
-    fn holds_rows(&self) -> bool {
-        true
+    fn info(&self) -> WriteInfo {
+        WriteInfo {
+            holds_rows: true,
+            ..WriteInfo::of(INFO.name, Target::File(&[".array_record", ".arrayrecord"]))
+        }
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use windrow_core::format::verify::{Opened, Verifier, Verify};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{
-    Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, discover, splits,
+    Confidence, Format, FormatInfo, Holds, Options, Probe, WriteOption, discover, splits,
 };
 use windrow_core::source::SharedSource;
 use windrow_core::store::{Object, key};
@@ -19,6 +19,8 @@ use self::saved::{DICT, Saved};
 use self::write::WriteArrow;
 use windrow_core::format::columns;
 use windrow_core::format::data_files::DataFiles;
+
+use crate::open_options::{COLUMN, COLUMNS};
 
 /// How the names of its files end.
 const SUFFIXES: &[&str] = &[".arrow", ".feather", ".ipc"];
@@ -40,14 +42,9 @@ static INFO: FormatInfo = FormatInfo {
     data_suffixes: SUFFIXES,
     // Results of map and filter, indices among them, and a folder that is not finished.
     hidden: &[("cache-", ".arrow"), ("", ".incomplete")],
-    open_options: &["column", "columns"],
+    open_options: &[COLUMN, COLUMNS],
     written_as: "one `.arrow` stream: rows, or numbers in a column `tokens` with their metadata beside it",
-    write_options: &[WriteOption {
-        name: "to_column",
-        takes: Takes::Text("NAME"),
-        help: "the column of the numbers [default: tokens]",
-        of_tokenize: false,
-    }],
+    write_options: &[WriteOption::TO_COLUMN],
     ..FormatInfo::NONE
 };
 
@@ -92,7 +89,7 @@ impl Format for Arrow {
             }
             false => probe.head.starts_with(MAGIC) || is_named(&probe.key),
         };
-        if is { Confidence::Yes } else { Confidence::No }
+        Confidence::yes_if(is)
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {
@@ -131,7 +128,7 @@ impl Format for Arrow {
                     _ => Err(Error::config(format!("the folder holds several splits: {}", names.join(", ")))
                         .at(probe.display())
                         .field("split")
-                        .hint("open one of them with split=")),
+                        .hint("open one of them with @split@")),
                 };
             }
             true => {

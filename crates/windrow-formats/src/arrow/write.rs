@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use windrow_core::format::Format;
 use windrow_core::format::write::{
-    Begin, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file,
+    Begin, OwnOptions, RecordWriter, Stored, Target, WriteFormat, WriteInfo, Written,
 };
 use windrow_core::manifest::Manifest;
 use windrow_core::output::{Growing, write_manifest_beside};
@@ -29,30 +29,18 @@ impl WriteArrow {
 }
 
 impl WriteFormat for WriteArrow {
-    fn name(&self) -> &'static str {
-        Arrow.name()
-    }
-
-    // The other names are those of files with a footer.
-    fn target(&self) -> Target {
-        Target::File(&[".arrow"])
+    fn info(&self) -> WriteInfo {
+        // The other names are those of files with a footer.
+        WriteInfo {
+            holds_rows: true,
+            keeps_metadata: true,
+            ..WriteInfo::of(Arrow.name(), Target::File(&[".arrow"]))
+        }
     }
 
     fn stored_dtype(&self, given: DType, asked: Option<DType>) -> Result<DType> {
         let dtype = asked.unwrap_or(given);
         check_dtype(dtype).map(|()| dtype)
-    }
-
-    fn names(&self, name: &str) -> Vec<String> {
-        names_of_file(name)
-    }
-
-    fn holds_rows(&self) -> bool {
-        true
-    }
-
-    fn keeps_metadata(&self) -> bool {
-        true
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {

@@ -6,17 +6,18 @@ use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
-use windrow_core::format::verify::{Verifier, Verify};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
-use windrow_core::source::{FileInfo, SharedSource};
-use windrow_core::store::{Object, key};
+use windrow_core::format::{FormatInfo, Holds, Options, Probe};
+use windrow_core::source::SharedSource;
+use windrow_core::store::{Object, at_once, key};
 use windrow_core::{Error, Result};
 
 use self::write::WriteBagz;
+use crate::firsts::Firsts;
+use crate::in_files::FileKind;
+use crate::open_options::{COLUMN, COLUMNS, PAYLOAD};
 use crate::payload::{self, Blobs};
-use crate::shard_names::{must_be_whole, verify_shards};
-use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
+use windrow_core::format::data_files::{DataFiles, gone};
 
 /// What the name of the file with the ends begins with, where they are not at the end of the records.
 const LIMITS: &str = "limits.";
@@ -31,8 +32,7 @@ fn most_expanded(packed: u64) -> u64 {
 }
 
 /// Files of Bagz.
-#[derive(Clone, Copy, Debug)]
-pub struct Bagz;
+pub(crate) struct Bagz;
 
 static INFO: FormatInfo = FormatInfo {
     name: "bagz",
@@ -43,50 +43,27 @@ static INFO: FormatInfo = FormatInfo {
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: &[".bagz", ".bag"],
     text_is_bytes: true,
-    open_options: &["column", "columns", "payload"],
+    open_options: &[COLUMN, COLUMNS, PAYLOAD],
     written_as: "one .bagz of zstd frames or .bag: rows as JSON, arrays as their bytes",
     ..FormatInfo::NONE
 };
 
-impl Verify for Bagz {
-    fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
-        verify_shards(format, probe, &keys(probe), out)
-    }
-}
+impl FileKind for Bagz {
+    const INFO: &'static FormatInfo = &INFO;
+    const EXPECTED: &'static str = ".bagz` or `.bag";
 
-impl Format for Bagz {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
+    fn is_data(_: &Probe, name: &str) -> bool {
+        let name = key::name_of(name);
+        (key::has_suffix(name, ".bagz") || key::has_suffix(name, ".bag")) && !name.starts_with(LIMITS)
     }
 
-    fn recognise(&self, probe: &Probe) -> Confidence {
-        match keys(probe).is_empty() {
-            true => Confidence::No,
-            false => Confidence::Yes,
-        }
+    fn writer(_: &mut OwnOptions) -> Result<Box<dyn WriteFormat>> {
+        Ok(Box::new(WriteBagz))
     }
 
-    fn joins(&self, probe: &Probe) -> Vec<String> {
-        names_to_join(probe, &keys(probe))
-    }
-
-    fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
-        Ok(Some(Box::new(WriteBagz)))
-    }
-
-    fn verifier(&self) -> &'static dyn Verify {
-        &Bagz
-    }
-
-    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
-        let keys = keys(probe);
-        if keys.is_empty() {
-            return Err(Error::not_found("expected `.bagz` or `.bag` files, found none").at(probe.display()));
-        }
-        must_be_whole(probe, &keys)?;
-        let missing = |key: &str, _| Error::not_found("the file is gone").at(key);
-        let files = DataFiles::listed(probe, keys.clone(), missing)?;
-        let mut records = Records { files, shards: Vec::new(), firsts: vec![0] };
+    fn open(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<SharedSource> {
+        let files = DataFiles::listed(probe, keys.clone(), gone)?;
+        let mut records = Records { files, shards: Vec::new(), firsts: Firsts::new() };
         for (file, name) in keys.iter().enumerate() {
             let limits = key::below(key::folder_of(name), &format!("{LIMITS}{}", key::name_of(name)));
             let limits = probe.file(&limits)?.map(|entry| probe.store.open_listed(&entry)).transpose()?;
@@ -94,15 +71,6 @@ impl Format for Bagz {
         }
         payload::open(records, probe, options)
     }
-}
-
-// The files with records, in natural order.
-fn keys(probe: &Probe) -> Vec<String> {
-    let is_data = |name: &str| {
-        let name = key::name_of(name);
-        (key::has_suffix(name, ".bagz") || key::has_suffix(name, ".bag")) && !name.starts_with(LIMITS)
-    };
-    top_files(probe, is_data)
 }
 
 /// A file, with where its ends are.
@@ -120,8 +88,7 @@ struct Shard {
 struct Records {
     files: DataFiles,
     shards: Vec<Shard>,
-    /// The number of the first record of each file, and of all records at the end.
-    firsts: Vec<u64>,
+    firsts: Firsts,
 }
 
 impl Records {
@@ -161,8 +128,7 @@ impl Records {
                 table_end.saturating_sub(WIDTH),
             ));
         }
-        let first = self.firsts[self.firsts.len() - 1];
-        self.firsts.push(first + table / WIDTH);
+        self.firsts.push(table / WIDTH);
         self.shards.push(Shard { limits, start, size, is_compressed });
         Ok(())
     }
@@ -177,21 +143,21 @@ fn word(object: &dyn Object, at: u64) -> Result<u64> {
 }
 
 impl Blobs for Records {
-    fn format(&self) -> &'static str {
-        Bagz.name()
+    const FORMAT: &'static str = INFO.name;
+
+    fn files(&self) -> &DataFiles {
+        &self.files
     }
 
     fn count(&self) -> u64 {
-        self.firsts[self.firsts.len() - 1]
+        self.firsts.count()
     }
 
     fn blob<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         let (file, place) = self.place(record)?;
         let object = self.files.get(file)?;
         let stored = place.end - place.start;
-        let size = usize::try_from(stored).map_err(|_| {
-            Error::unsupported(format!("{stored} bytes at once on this machine")).record(record)
-        })?;
+        let size = at_once(stored).map_err(|e| e.record(record))?;
         // An empty record is no frame.
         if !self.shards[file].is_compressed || size == 0 {
             return object.read(place.start, size, scratch);
@@ -225,11 +191,8 @@ impl Blobs for Records {
     }
 
     fn place(&self, record: u64) -> Result<(usize, Range<u64>)> {
-        if record >= self.count() {
-            return Err(Error::out_of_range("record", record, self.count()));
-        }
-        let file = self.firsts.partition_point(|first| *first <= record) - 1;
-        let (shard, number) = (&self.shards[file], record - self.firsts[file]);
+        let (file, number) = self.firsts.find(record)?;
+        let shard = &self.shards[file];
         let at = shard.start + number * WIDTH;
         let ends = match &shard.limits {
             Some(limits) => limits.as_ref(),
@@ -245,25 +208,5 @@ impl Blobs for Records {
                 .byte(at)
                 .hint("the copy looks damaged")),
         }
-    }
-
-    fn prefetch(&self, record: u64) {
-        if let Ok((file, place)) = self.place(record)
-            && let Ok(object) = self.files.get(file)
-        {
-            object.prefetch(place.start, place.end - place.start);
-        }
-    }
-
-    fn name(&self, file: usize) -> String {
-        self.files.name(file)
-    }
-
-    fn files(&self) -> Vec<FileInfo> {
-        self.files.infos()
-    }
-
-    fn fingerprint(&self, of: &str) -> Result<u64> {
-        self.files.fingerprint(&[Bagz.name().as_bytes(), of.as_bytes()])
     }
 }

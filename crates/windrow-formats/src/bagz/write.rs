@@ -1,12 +1,12 @@
 //! One `.bagz` of zstd frames or `.bag` of plain records, the ends behind them, and its manifest.
 
-use windrow_core::format::write::{Begin, RecordWriter, Target, WriteFormat, names_of_file};
-use windrow_core::format::{Format, Payload};
+use windrow_core::format::Payload;
+use windrow_core::format::write::{Begin, RecordWriter, Target, WriteFormat, WriteInfo};
 use windrow_core::output::Growing;
 use windrow_core::store::key;
-use windrow_core::{DType, Error, Result};
+use windrow_core::{Error, Result};
 
-use super::{Bagz, most_expanded};
+use super::{INFO, most_expanded};
 use crate::payload::{self, Layout};
 
 const LEVEL: i32 = 3;
@@ -15,24 +15,12 @@ const LEVEL: i32 = 3;
 pub(super) struct WriteBagz;
 
 impl WriteFormat for WriteBagz {
-    fn name(&self) -> &'static str {
-        Bagz.name()
-    }
-
-    fn target(&self) -> Target {
-        Target::File(&[".bagz", ".bag"])
-    }
-
-    fn bytes_per_number(&self, _dtype: DType) -> u64 {
-        0
-    }
-
-    fn names(&self, name: &str) -> Vec<String> {
-        names_of_file(name)
-    }
-
-    fn holds_rows(&self) -> bool {
-        true
+    fn info(&self) -> WriteInfo {
+        WriteInfo {
+            holds_rows: true,
+            bytes_per_number: Some(0),
+            ..WriteInfo::of(INFO.name, Target::File(&[".bagz", ".bag"]))
+        }
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {

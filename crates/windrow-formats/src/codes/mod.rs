@@ -14,7 +14,7 @@ use std::sync::Arc;
 use windrow_core::format::discover::natural_order;
 use windrow_core::format::verify::Verify;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
+use windrow_core::format::{Confidence, FileNames, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::SharedSource;
 use windrow_core::store::{Entry, Object, Store, entry_if_there, key, open_if_there};
 use windrow_core::threads::{cores, in_parts};
@@ -41,6 +41,8 @@ pub(crate) const CODEBOOK: u64 = 1024;
 #[derive(Clone, Copy, Debug)]
 pub struct Codes;
 
+const EDITED: &str = "`windrow rebuild-metadata` takes an edited one as it is now";
+
 static INFO: FormatInfo = FormatInfo {
     name: "codes",
     title: "Pre-encoded audio",
@@ -50,6 +52,12 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "`windrow encode`, `windrow convert --to codes`, `wr.write`, Dia's preencode_audio.py, torch.save",
     holds: &[Holds::Codes],
     written_as: "a folder of encoded_audio/NAME.pt, torch tensors [T, C], and metadata.json with their prompts",
+    names: FileNames {
+        // Prompts may come from elsewhere, and earlier versions kept no checksums of theirs.
+        may_lack_checksums: |name| (name == METADATA || name.ends_with(".txt")).then_some(true),
+        edited: |name| (name == METADATA).then_some(EDITED),
+        ..FileNames::NONE
+    },
     ..FormatInfo::NONE
 };
 
@@ -70,19 +78,11 @@ impl Format for Codes {
             let name = name.strip_prefix(FOLDER).and_then(|n| n.strip_prefix('/')).unwrap_or(name);
             key::has_suffix(name, SUFFIX) && !name.contains('/')
         };
-        match probe.names().any(is_track) {
-            true => Confidence::Yes,
-            false => Confidence::No,
-        }
+        Confidence::yes_if(probe.names().any(is_track))
     }
 
     fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
         Ok(Some(Box::new(WriteCodes)))
-    }
-
-    // Prompts may come from elsewhere, and earlier versions kept no checksums of theirs.
-    fn may_lack_checksums(&self, name: &str) -> Option<bool> {
-        (name == METADATA || name.ends_with(".txt")).then_some(true)
     }
 
     fn verifier(&self) -> &'static dyn Verify {
@@ -165,7 +165,7 @@ fn no_more_than_told(probe: &Probe) -> Result<()> {
     match list(probe)?.into_iter().find(|key| !named.contains(key)) {
         Some(more) => Err(Error::new(Kind::Stale, "the manifest of the folder does not name this track")
             .at(probe.store.display(&more))
-            .hint("move it to another folder; trust=True reads it too")),
+            .hint("move it to another folder; @trust=true@ reads it too")),
         None => Ok(()),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 use windrow_core::source::Extras;
-use windrow_core::store::{Entry, Object, Store, key, read_small};
+use windrow_core::store::{Entry, Object, Store, at_once, key, read_small};
 use windrow_core::{Error, Result};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -108,7 +108,7 @@ impl Prompts {
         }
         let absent: BTreeSet<String> = told.into_iter().map(|(name, _)| name).collect();
         if let Some(first) = absent.first() {
-            log::warn!("{at}: {} names without a file, first {:?}", absent.len(), first);
+            windrow_core::warn!("{at}: {} names without a file, first {:?}", absent.len(), first);
         }
         let absent = absent.into_iter().collect();
         Ok(Prompts { store: store.clone(), metadata, prompts, fields, absent, said, hash: hash.digest() })
@@ -166,8 +166,7 @@ fn not_told(file: &str, field: &str, expected: &str, found: &Value) -> Error {
 // The entries by file name, and a hash of the text.
 pub(super) fn read_metadata(object: &dyn Object) -> Result<(Map<String, Value>, u64)> {
     let mut scratch = Vec::new();
-    let too_large = |_| Error::unsupported(format!("{} bytes at once on this machine", object.size()));
-    let size = usize::try_from(object.size()).map_err(|e| too_large(e).at(object.name()))?;
+    let size = at_once(object.size()).map_err(|e| e.at(object.name()))?;
     let text = object.read(0, size, &mut scratch)?;
     let mut mark = [0; MARK.len_utf8()];
     let json = text.strip_prefix(MARK.encode_utf8(&mut mark).as_bytes()).unwrap_or(text);

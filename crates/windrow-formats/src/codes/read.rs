@@ -3,7 +3,7 @@
 use windrow_core::array::reserve;
 use windrow_core::format::Format;
 use windrow_core::source::{Extras, FileInfo, Location, MOST_CODEBOOKS, Schema, Source, check_span};
-use windrow_core::store::Object;
+use windrow_core::store::{Object, at_once};
 use windrow_core::{DType, Decode, Element, Error, Kind, Lengths, Result, Span, Values};
 
 use super::prompts::Prompts;
@@ -68,7 +68,7 @@ impl Tracks {
         let schema = Schema { channels: Some(channels), vocab_size, ..Schema::numbers(element) };
         let tracks = Tracks { files, stems, grids, prompts, schema, uniform };
         if let Some(Contradiction { file, expected, found, .. }) = tracks.transposed() {
-            log::warn!("{file}: found {found}, expected {expected}");
+            windrow_core::warn!("{file}: found {found}, expected {expected}");
         }
         Ok(tracks)
     }
@@ -128,9 +128,7 @@ impl Tracks {
         let from = grid.place(span.start, 0);
         let to = grid.place(last, grid.channels - 1) + width as u64;
         let mut own = Vec::new();
-        let size = usize::try_from(to - from)
-            .map_err(|_| Error::unsupported(format!("{} bytes at once on this machine", to - from)))?;
-        let bytes = object.read(from, size, &mut own)?;
+        let bytes = object.read(from, at_once(to - from)?, &mut own)?;
         let widens = grid.element != self.schema.element;
         let twice = if Some(grid.channels) == self.schema.channels { 1 } else { 2 };
         let stored = if widens { self.schema.element.size() } else { width };
@@ -242,8 +240,7 @@ impl Source for Tracks {
             return Ok(values(scratch));
         }
         let (start, size) = grid.range(span.start, span.len);
-        let size = usize::try_from(size)
-            .map_err(|_| Error::unsupported(format!("{size} bytes at once on this machine")))?;
+        let size = at_once(size)?;
         let bytes = self.object(track, grid).and_then(|object| object.read(start, size, scratch));
         Ok(values(bytes.map_err(|e| e.record(span.record))?))
     }
@@ -266,10 +263,9 @@ impl Source for Tracks {
         for (span, _) in spans {
             if let Ok((track, grid)) = self.checked(span)
                 && self.is_lent(grid)
-                && let Ok(object) = self.files.get(track)
             {
                 let (start, size) = grid.range(span.start, span.len);
-                object.prefetch(start, size);
+                self.files.prefetch(track, start, size);
             }
         }
     }

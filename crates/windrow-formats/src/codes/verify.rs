@@ -36,10 +36,6 @@ impl Verify for Codes {
         let _ = format;
         probe.store.entry(&probe.below(METADATA)).is_ok()
     }
-
-    fn edited(&self, name: &str) -> Option<&'static str> {
-        (name == METADATA).then_some("`windrow rebuild-metadata` takes an edited one as it is now")
-    }
 }
 
 // What opening leaves unread.

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 use windrow_core::format::Format;
 use windrow_core::format::vocabulary::first_outside;
-use windrow_core::format::write::{Begin, RecordWriter, Stored, Target, WriteFormat, Written, no_records};
+use windrow_core::format::write::{
+    Begin, RecordWriter, Stored, Target, WriteFormat, WriteInfo, Written, no_records,
+};
 use windrow_core::manifest::{CHECKSUMS_FILE, FileRow, MANIFEST_FILE, MOST_BYTES, Manifest};
 use windrow_core::output::{ChecksumsWriter, Disk, Growing, files};
 use windrow_core::source::{Extras, MOST_CODEBOOKS};
@@ -22,12 +24,8 @@ const MOST_NAME: usize = 240;
 pub(super) struct WriteCodes;
 
 impl WriteFormat for WriteCodes {
-    fn name(&self) -> &'static str {
-        Codes.name()
-    }
-
-    fn target(&self) -> Target {
-        Target::Folder
+    fn info(&self) -> WriteInfo {
+        WriteInfo { keeps_metadata: true, ..WriteInfo::of(Codes.name(), Target::Folder) }
     }
 
     fn stored_dtype(&self, given: DType, asked: Option<DType>) -> Result<DType> {
@@ -44,10 +42,6 @@ impl WriteFormat for WriteCodes {
 
     fn is_description(&self, name: &str) -> bool {
         [METADATA, MANIFEST_FILE].contains(&name)
-    }
-
-    fn keeps_metadata(&self) -> bool {
-        true
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
@@ -164,7 +158,7 @@ impl RecordWriter for Writer {
         let mut manifest = Manifest { records: Some(files), files: self.tracks, ..manifest };
         let mut text = manifest.to_text();
         if text.len() as u64 > MOST_BYTES {
-            log::warn!("{files} tracks are more than a manifest lists: no hashes of them are kept");
+            windrow_core::warn!("{files} tracks are more than a manifest lists: no hashes of them are kept");
             manifest.files = Vec::new();
             text = manifest.to_text();
         }

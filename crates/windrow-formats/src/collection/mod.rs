@@ -17,6 +17,7 @@ use windrow_core::{Error, Kind, Result};
 use super::FORMATS;
 use super::shards::META;
 use crate::empty_part::is_empty_part;
+use crate::open_options::{AXIS, COLUMN, COLUMNS};
 use crate::shards::Shards;
 
 /// A folder of series files and shard folders.
@@ -30,7 +31,9 @@ static INFO: FormatInfo = FormatInfo {
     records: "those of each file by its own format, joined; numbers of different types leave as float32",
     written_by: "any program",
     holds: &[Holds::Series],
-    open_options: &["axis", "column", "columns"],
+    open_options: &[AXIS, COLUMN, COLUMNS],
+    // Beside series there may be what no format takes for any.
+    shares_folder: true,
     ..FormatInfo::NONE
 };
 
@@ -76,7 +79,7 @@ impl Format for Collection {
         let names = units(probe);
         let n_left_out = named_as_series(probe.names()).len() - names.len();
         if n_left_out > 0 {
-            log::warn!("{}: {n_left_out} tables beside the series are left out", probe.display());
+            windrow_core::warn!("{}: {n_left_out} tables beside the series are left out", probe.display());
         }
         refuse_copies(names.iter().map(String::as_str), |name| probe.store.display(&probe.below(name)))?;
         let options = Options { format: None, index_folder: None, ..options.clone() };
@@ -93,7 +96,7 @@ impl Format for Collection {
             };
             if options.columns.is_some() && !format.info().takes("columns") {
                 let asked = Options { columns: options.columns.clone(), ..Options::default() };
-                asked.only_those_of(format.info()).map_err(|e| e.at(below.display()))?;
+                asked.only_those_of(probe.table, format.info()).map_err(|e| e.at(below.display()))?;
             }
             let part = match open_as(format, &below, &options).map_err(|e| e.or_at(below.display())) {
                 Err(e) if is_empty_part(&below) => {

@@ -27,9 +27,4 @@ impl Verify for Collection {
         let _ = (format, probe);
         false
     }
-
-    // Beside series there may be what no format takes for any.
-    fn takes_whole_folder(&self) -> bool {
-        false
-    }
 }

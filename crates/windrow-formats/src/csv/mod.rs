@@ -17,6 +17,8 @@ use windrow_core::{Error, Result};
 use self::table::Asked;
 use super::converted;
 
+use crate::open_options::{COLUMN, COLUMNS};
+
 /// A table of text.
 #[derive(Clone, Copy, Debug)]
 pub struct Csv;
@@ -30,7 +32,7 @@ static INFO: FormatInfo = FormatInfo {
     holds: &[Holds::Series],
     series_suffixes: &[".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst"],
     gives_way: true,
-    open_options: &["column", "columns"],
+    open_options: &[COLUMN, COLUMNS],
     ..FormatInfo::NONE
 };
 
@@ -52,7 +54,7 @@ impl Format for Csv {
         let asked = match (&options.column, &options.columns) {
             (Some(column), _) => Asked::One(column.clone()),
             (None, Some(columns)) if columns.is_empty() => {
-                return Err(Error::config("columns=[] names no column").field("columns"));
+                return Err(Error::config("@columns=[]@ names no column").field("columns"));
             }
             (None, Some(columns)) => Asked::Several(columns.clone()),
             (None, None) => Asked::Numbers,

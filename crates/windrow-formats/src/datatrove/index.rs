@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use windrow_core::source::Extras;
 use windrow_core::store::Object;
 use windrow_core::{DType, Error, Result};
 
+use crate::firsts::Firsts;
 use crate::token_runs::{Run, Runs};
 use windrow_core::format::data_files::{CHECKED_AT_ONCE, DataFiles};
 
@@ -55,8 +55,7 @@ impl Ends {
 pub(super) struct Documents {
     /// None where a file is a record.
     indices: Arc<DataFiles>,
-    /// The number of the first document of each file, and of all documents at the end.
-    firsts: Vec<u64>,
+    firsts: Firsts,
     /// Token IDs of each file.
     tokens: Vec<u64>,
 }
@@ -72,7 +71,7 @@ impl Documents {
         ends: &[Ends],
         dtype: DType,
     ) -> Result<Documents> {
-        let mut documents = Documents { indices, firsts: vec![0], tokens: Vec::new() };
+        let mut documents = Documents { indices, firsts: Firsts::new(), tokens: Vec::new() };
         for file in 0..files.count() {
             let (size, width) = (files.size(file)?, dtype.size() as u64);
             if size % width != 0 {
@@ -92,8 +91,7 @@ impl Documents {
                 .byte(count * WIDTH)
                 .hint("the copy looks unfinished"));
             }
-            let first = documents.firsts.last().copied().unwrap_or(0);
-            documents.firsts.push(first + ends.get(file).map_or(1, |ends| ends.count));
+            documents.firsts.push(ends.get(file).map_or(1, |ends| ends.count));
             documents.tokens.push(tokens);
         }
         Ok(documents)
@@ -107,15 +105,15 @@ impl Documents {
 
 impl Runs for Documents {
     fn count(&self) -> u64 {
-        self.firsts.last().copied().unwrap_or(0)
+        self.firsts.count()
     }
 
     fn run(&self, record: u64) -> Result<Run> {
-        let file = self.firsts.partition_point(|first| *first <= record) - 1;
+        let (file, number) = self.firsts.find(record)?;
         if self.indices.count() == 0 {
             return Ok(Run { file, start: 0, len: self.tokens(file) });
         }
-        let (index, number) = (self.indices.get(file)?, record - self.firsts[file]);
+        let index = self.indices.get(file)?;
         let start = if number == 0 { 0 } else { end(index, number - 1)? };
         let end = end(index, number)?;
         match start <= end && end <= self.tokens(file) {
@@ -127,10 +125,6 @@ impl Runs for Documents {
             .at(index.name())
             .byte(number * WIDTH)),
         }
-    }
-
-    fn metadata(&self, _record: u64) -> Result<Extras> {
-        Ok(Extras::new())
     }
 }
 

@@ -5,18 +5,17 @@ mod write;
 
 use std::sync::Arc;
 
-use windrow_core::format::verify::{Verifier, Verify};
-use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign, splits};
+use windrow_core::format::{FileNames, FormatInfo, Holds, Options, Probe, foreign};
 use windrow_core::source::{Schema, SharedSource, Track};
 use windrow_core::store::{key, read_small};
 use windrow_core::{DType, Element, Error, Result};
 
 use self::index::{Documents, Ends};
 use self::write::WriteDatatrove;
-use super::token_runs::{TokenRuns, verify_each};
-use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
+use crate::in_files::FileKind;
+use crate::token_runs::TokenRuns;
+use windrow_core::format::data_files::{DataFiles, gone};
 
 const DATA: &str = ".ds";
 const INDEX: &str = ".index";
@@ -28,8 +27,7 @@ const LEARNED: &str = "loss";
 const TOKENS: &str = "input_ids";
 
 /// Token files of datatrove.
-#[derive(Clone, Copy, Debug)]
-pub struct Datatrove;
+pub(crate) struct Datatrove;
 
 static INFO: FormatInfo = FormatInfo {
     name: "datatrove",
@@ -40,69 +38,26 @@ static INFO: FormatInfo = FormatInfo {
     holds: &[Holds::Tokens],
     data_suffixes: &[".ds", ".ds.index", ".ds.loss"],
     written_as: "a folder with one `.ds`, its index and metadata",
+    names: FileNames { companions, ..FileNames::NONE },
     ..FormatInfo::NONE
 };
 
-impl Verify for Datatrove {
-    // Files of several splits are no data set together, but each is one.
-    fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
-        let keys = keys(probe);
-        verify_each(format, probe, &keys, out)?;
-        // What says how wide a token ID is was read too.
-        for key in keys {
-            let metadata = format!("{key}{METADATA}");
-            if probe.file(&metadata)?.is_some() {
-                out.looks_at(&probe.store.display(&metadata));
-            }
-        }
-        Ok(())
+impl FileKind for Datatrove {
+    const INFO: &'static FormatInfo = &INFO;
+    const METADATA: Option<&'static str> = Some(METADATA);
+
+    fn is_data(_: &Probe, name: &str) -> bool {
+        key::has_suffix(name, DATA)
     }
 
-    fn companions(&self, name: &str) -> Vec<String> {
-        match key::has_suffix(name, DATA) {
-            true => [INDEX, LOSS, METADATA].map(|suffix| format!("{name}{suffix}")).to_vec(),
-            false => Vec::new(),
-        }
-    }
-}
-
-impl Format for Datatrove {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
+    fn writer(_: &mut OwnOptions) -> Result<Box<dyn WriteFormat>> {
+        Ok(Box::new(WriteDatatrove))
     }
 
-    fn recognise(&self, probe: &Probe) -> Confidence {
-        match keys(probe).is_empty() {
-            true => Confidence::No,
-            false => Confidence::Yes,
-        }
-    }
-
-    fn joins(&self, probe: &Probe) -> Vec<String> {
-        names_to_join(probe, &keys(probe))
-    }
-
-    fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
-        Ok(Some(Box::new(WriteDatatrove)))
-    }
-
-    fn verifier(&self) -> &'static dyn Verify {
-        &Datatrove
-    }
-
-    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
-        let keys = keys(probe);
-        if keys.is_empty() {
-            return Err(Error::not_found(format!("expected `{DATA}` files, found none")).at(probe.display()));
-        }
-        if probe.is_folder {
-            splits::refuse_in(probe, keys.iter().map(|key| probe.name_of(key)))?;
-        }
-        tokenizer_must_be(probe.manifest.as_ref(), options.tokenizer.as_deref(), &probe.display())?;
-        let missing = |key: &str, _| Error::not_found("the file is gone").at(key);
-        let mut files = DataFiles::listed(probe, keys.clone(), missing)?;
+    fn open(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<SharedSource> {
+        let mut files = DataFiles::listed(probe, keys.clone(), gone)?;
         let losses = all_or_none(probe, &keys, LOSS)?;
-        let indices = DataFiles::listed(probe, all_or_none(probe, &keys, INDEX)?, missing)?;
+        let indices = DataFiles::listed(probe, all_or_none(probe, &keys, INDEX)?, gone)?;
         // An index is compared with the size of its file.
         if indices.count() == 0 && !options.trust {
             files = files.checked_by(foreign::refuse_as_ids)?;
@@ -111,7 +66,7 @@ impl Format for Datatrove {
         }
         let track = match losses.is_empty() {
             true => None,
-            false => Some(DataFiles::listed(probe, losses, missing)?),
+            false => Some(DataFiles::listed(probe, losses, gone)?),
         };
         let indices = Arc::new(indices);
         let ends = (0..indices.count()).map(|file| Ends::of(&indices, file)).collect::<Result<Vec<_>>>()?;
@@ -129,25 +84,21 @@ impl Format for Datatrove {
                 }
             }
         }
-        let known = probe.manifest.as_ref().and_then(|manifest| manifest.vocab_size);
         let mut schema = Schema::numbers(Element::little(dtype));
-        schema.vocab_size = options.vocab_size.or(known);
         if track.is_some() {
             schema.tracks = vec![Track::stored(LEARNED, Element::little(DType::U8))];
             schema.values_name = TOKENS;
         }
-        let source =
-            TokenRuns { files, header: 0, track, indices, runs: documents, schema, format: self.name() };
-        if let Some(vocab_size) = options.vocab_size.filter(|v| known.is_none_or(|known| known > *v)) {
-            check_ids(&source, vocab_size)?;
-        }
-        Ok(Arc::new(source))
+        TokenRuns { files, header: 0, track, indices, runs: documents, schema, format: INFO.name }
+            .open(probe, options)
     }
 }
 
-// The `.ds` files, in natural order.
-fn keys(probe: &Probe) -> Vec<String> {
-    top_files(probe, |name| key::has_suffix(name, DATA))
+fn companions(name: &str) -> Vec<String> {
+    match key::has_suffix(name, DATA) {
+        true => [INDEX, LOSS, METADATA].map(|suffix| format!("{name}{suffix}")).to_vec(),
+        false => Vec::new(),
+    }
 }
 
 // What is beside the files: beside all of them, or beside none.
@@ -198,12 +149,12 @@ fn dtype(
         (Some(found), Some(asked)) if found != asked => {
             Err(Error::mismatch(format!("dtype {asked} was asked for, the files hold {found}"))
                 .at(probe.display())
-                .hint("leave dtype= out"))
+                .hint("leave @dtype@ out"))
         }
         (Some(dtype), _) | (None, Some(dtype)) => Ok(dtype),
         (None, None) => Err(Error::config("neither metadata nor an index says how wide a token ID is")
             .at(probe.display())
-            .hint("dtype=\"uint16\" or dtype=\"uint32\"")),
+            .hint("@dtype=uint16@ or @dtype=uint32@")),
     }
 }
 

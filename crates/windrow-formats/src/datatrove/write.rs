@@ -4,15 +4,14 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use windrow_core::format::Format;
 use windrow_core::format::write::{
-    Begin, MaskTrack, RecordWriter, Stored, Target, WriteFormat, Written, no_ids,
+    Begin, MaskTrack, RecordWriter, Stored, Target, WriteFormat, WriteInfo, Written, no_ids,
 };
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::{ChecksumsWriter, Disk, Growing, files};
 use windrow_core::{DType, Result};
 
-use super::{DATA, Datatrove, INDEX, LEARNED, LOSS, METADATA};
+use super::{DATA, INDEX, INFO, LEARNED, LOSS, METADATA};
 
 /// What datatrove calls the only file of the only rank.
 const STEM: &str = "00000_00000_shuffled";
@@ -21,21 +20,17 @@ const STEM: &str = "00000_00000_shuffled";
 pub(super) struct WriteDatatrove;
 
 impl WriteFormat for WriteDatatrove {
-    fn name(&self) -> &'static str {
-        Datatrove.name()
-    }
-
-    fn target(&self) -> Target {
-        Target::Folder
+    fn info(&self) -> WriteInfo {
+        WriteInfo {
+            mask_track: Some(MaskTrack { name: LEARNED, excludes: false }),
+            id_dtypes: &[DType::U16, DType::U32],
+            ..WriteInfo::of(INFO.name, Target::Folder)
+        }
     }
 
     fn stored_dtype(&self, given: DType, asked: Option<DType>) -> Result<DType> {
         // Token IDs of other types fit, or are refused one by one.
         Ok(asked.unwrap_or(if given == DType::U16 { DType::U16 } else { DType::U32 }))
-    }
-
-    fn id_dtypes(&self) -> &'static [DType] {
-        &[DType::U16, DType::U32]
     }
 
     fn is_own(&self, name: &str) -> bool {
@@ -47,10 +42,6 @@ impl WriteFormat for WriteDatatrove {
 
     fn is_description(&self, name: &str) -> bool {
         name == MANIFEST_FILE || name == format!("{STEM}{DATA}{INDEX}")
-    }
-
-    fn mask_track(&self) -> Option<MaskTrack> {
-        Some(MaskTrack { name: LEARNED, excludes: false })
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
@@ -93,7 +84,7 @@ struct Writer {
 impl RecordWriter for Writer {
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         if !record.extras.is_empty() && !self.warned {
-            log::warn!("datatrove's files hold token IDs only: the metadata of records is left out");
+            windrow_core::warn!("datatrove's files hold token IDs only: the metadata of records is left out");
             self.warned = true;
         }
         self.data.write(record.bytes)?;

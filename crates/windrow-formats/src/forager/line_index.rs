@@ -1,20 +1,20 @@
-//! What `windrow index` asks of the format: its rows, its list of files, and their names.
+//! What `windrow index` and `verify` ask of the format: its rows, its list of files, and their names.
 
 use std::path::{Component, Path};
 
-use windrow_core::format::Format;
 use windrow_core::format::lines::EXPANDED;
-use windrow_core::format::write::LineIndex;
+use windrow_core::format::verify::{IndexAt, Verifier};
+use windrow_core::format::{Format, LineIndex};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE};
 use windrow_core::{Error, Result};
 
 use super::names::{FILE_LIST, LOCATIONS, SAMPLE_SCHEMA};
-use super::{Forager, file_list, location_row};
+use super::{Forager, file_list, location_row, verify};
 
 /// The rows and the list of files of an index.
-pub(super) struct WriteLineIndex;
+pub(super) struct Index;
 
-impl LineIndex for WriteLineIndex {
+impl LineIndex for Index {
     fn name(&self) -> &'static str {
         Forager.name()
     }
@@ -41,6 +41,15 @@ impl LineIndex for WriteLineIndex {
 
     fn list(&self, paths: &[String]) -> Result<String> {
         file_list(paths)
+    }
+
+    // Half an index is one too.
+    fn is_index(&self, has: &dyn Fn(&str) -> bool) -> bool {
+        [LOCATIONS, FILE_LIST].into_iter().any(has)
+    }
+
+    fn verify(&self, at: &IndexAt<'_>, out: &mut Verifier<'_>) -> Result<()> {
+        verify::index(at, out)
     }
 }
 

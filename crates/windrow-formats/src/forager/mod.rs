@@ -14,16 +14,18 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use windrow_core::format::lines::{INDEX_FOLDER, SUFFIXES, json_kind};
 use windrow_core::format::verify::Verify;
-use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
-use windrow_core::format::write::{LineIndex, OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
+use windrow_core::format::vocabulary::{check_asked, tokenizer_must_be};
+use windrow_core::format::write::{OwnOptions, WriteFormat};
+use windrow_core::format::{
+    Confidence, FileNames, Format, FormatInfo, Holds, LineIndex, Options, Probe, Takes, WriteOption,
+};
 use windrow_core::manifest::{MANIFEST_FILE, Manifest};
 use windrow_core::source::{Schema, SharedSource};
 use windrow_core::store::{Object, Store, key, open_if_there, read_small};
 use windrow_core::{DType, Element, Error, Kind, Result};
 
 use self::claims::{check_claims, check_unchanged};
-use self::line_index::WriteLineIndex;
+use self::line_index::Index;
 use self::names::{FILE_LIST, LOCATIONS, SAMPLE_SCHEMA};
 use self::rows::{LocationRows, Order};
 use self::samples::TokenSamples;
@@ -31,6 +33,8 @@ use self::write::WriteForager;
 use super::json_lines::{JsonLines, Rows, refuse_number_options};
 use super::key_rows::KeyRows;
 use windrow_core::format::data_files::DataFiles;
+
+use crate::open_options::{self, COLUMNS};
 
 /// The array of a layout that holds the IDs.
 const TOKENS: &str = "tokens";
@@ -95,7 +99,7 @@ static INFO: FormatInfo = FormatInfo {
     records: "one JSON value, or one sample of tokens with arrays beside it",
     written_by: "`windrow index`, `windrow tokenize`, `windrow convert --to forager`, `wr.write`, data-forager",
     holds: &[Holds::Rows, Holds::Tokens],
-    open_options: &["allow_outside", "columns", "index_folder"],
+    open_options: &[COLUMNS, open_options::INDEX_FOLDER],
     chosen_by: Some("index_folder"),
     written_as: "a folder of token samples with a byte-offset index",
     write_options: &[
@@ -124,6 +128,12 @@ static INFO: FormatInfo = FormatInfo {
             of_tokenize: true,
         },
     ],
+    checks_manifest: true,
+    names: FileNames {
+        may_lack_checksums: |name| (name == FILE_LIST).then_some(false),
+        checksums_folder: Some(INDEX_FOLDER),
+        ..FileNames::NONE
+    },
     ..FormatInfo::NONE
 };
 
@@ -134,14 +144,7 @@ impl Format for Forager {
 
     fn recognise(&self, probe: &Probe) -> Confidence {
         // Half an index is one too: opening it says what is missing, rather than another format reading past it.
-        match probe.is_folder && base_of(probe, INDEX_FOLDER).is_some() {
-            true => Confidence::Yes,
-            false => Confidence::No,
-        }
-    }
-
-    fn checks_manifest(&self) -> bool {
-        true
+        Confidence::yes_if(probe.is_folder && base_of(probe, INDEX_FOLDER).is_some())
     }
 
     fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
@@ -149,7 +152,7 @@ impl Format for Forager {
     }
 
     fn line_index(&self) -> Option<&'static dyn LineIndex> {
-        Some(&WriteLineIndex)
+        Some(&Index)
     }
 
     fn find_manifest(&self, probe: &Probe) -> Result<Option<Manifest>> {
@@ -159,14 +162,6 @@ impl Format for Forager {
         let key = probe.below(&format!("{INDEX_FOLDER}/{MANIFEST_FILE}"));
         let object = open_if_there(probe.store.as_ref(), &key)?;
         object.map(|object| Manifest::read(object.as_ref())).transpose()
-    }
-
-    fn may_lack_checksums(&self, name: &str) -> Option<bool> {
-        (name == FILE_LIST).then_some(false)
-    }
-
-    fn checksums_folder(&self, options: &Options) -> Option<String> {
-        Some(options.index_folder.clone().unwrap_or_else(|| INDEX_FOLDER.to_string()))
     }
 
     fn verifier(&self) -> &'static dyn Verify {
@@ -263,13 +258,13 @@ impl Forager {
                     "dtype {asked} was asked for, the samples hold {written}"
                 ))
                 .at(probe.display())
-                .hint("leave dtype= out"));
+                .hint("leave @dtype@ out"));
             }
             (Some(dtype), _) | (None, Some(dtype)) => dtype,
             (None, None) => {
                 return Err(Error::config("the index does not say which dtype its samples have")
                     .at(probe.display())
-                    .hint("say it with dtype=; data-forager writes uint16 by default"));
+                    .hint("say it with @dtype@; data-forager writes uint16 by default"));
             }
         };
         let mut schema = Schema::numbers(Element::little(dtype));
@@ -286,9 +281,7 @@ impl Forager {
             }
         };
         source.check_all()?;
-        if let Some(vocab_size) = options.vocab_size.filter(|v| known.is_none_or(|known| known > *v)) {
-            check_ids(&source, vocab_size)?;
-        }
+        check_asked(&source, options.vocab_size, known)?;
         Ok(Arc::new(source))
     }
 }
@@ -375,7 +368,7 @@ fn listed_files(object: &dyn Object, allow_outside: bool) -> Result<Vec<String>>
         if !allow_outside && (name.starts_with('/') || name.split('/').any(|part| part == "..")) {
             return refuse(
                 Error::config(format!("expected a path inside the base folder, found {name:?}"))
-                    .hint("allow_outside=True opens it, if you trust who wrote the index"),
+                    .hint("@allow_outside=true@ opens it, if you trust who wrote the index"),
             );
         }
         names.push(name.to_string());

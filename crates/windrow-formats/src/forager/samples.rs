@@ -132,7 +132,7 @@ impl TokenSamples {
                         row.size, self.schema.element.dtype
                     ),
                 )
-                .hint("open it with the dtype= it was written with")),
+                .hint("open it with the @dtype@ it was written with")),
             None if row.size % self.token_size != 0 => Err(self.wrong_size(
                 record,
                 row,
@@ -223,10 +223,8 @@ impl Source for TokenSamples {
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         for (span, _) in spans {
-            if let Ok(row) = self.rows.row(span.record, &self.files)
-                && let Ok(object) = self.files.get(row.file)
-            {
-                object.prefetch(row.start, row.size);
+            if let Ok(row) = self.rows.row(span.record, &self.files) {
+                self.files.prefetch(row.file, row.start, row.size);
             }
         }
     }

@@ -24,25 +24,24 @@ impl Verify for Forager {
         let has_tracks = manifest.index.iter().any(|row| key::name_of(&row.name) == SAMPLE_SCHEMA);
         manifest.dtype.is_some() && !has_tracks
     }
+}
 
-    // Half an index is one too.
-    fn is_index(&self, has: &dyn Fn(&str) -> bool) -> bool {
-        [LOCATIONS, FILE_LIST].into_iter().any(has)
+/// Checks an index, and what it was expanded from.
+///
+/// # Errors
+/// As [`Verify::records`].
+pub(super) fn index(at: &IndexAt<'_>, out: &mut Verifier<'_>) -> Result<()> {
+    // What was expanded is in the index by its expansion.
+    for row in at.manifest.iter().flat_map(|manifest| &manifest.files) {
+        out.reads(at.store.display(&key::below(at.key, &row.name)));
     }
-
-    fn index(&self, at: &IndexAt<'_>, out: &mut Verifier<'_>) -> Result<()> {
-        // What was expanded is in the index by its expansion.
-        for row in at.manifest.iter().flat_map(|manifest| &manifest.files) {
-            out.reads(at.store.display(&key::below(at.key, &row.name)));
-        }
-        let counted = out.findings.checked_bytes;
-        rows(at, out)?;
-        if at.manifest.is_some() {
-            // With the files that it names.
-            out.findings.checked_bytes = counted;
-        }
-        expanded_from(at, out)
+    let counted = out.findings.checked_bytes;
+    rows(at, out)?;
+    if at.manifest.is_some() {
+        // With the files that it names.
+        out.findings.checked_bytes = counted;
     }
+    expanded_from(at, out)
 }
 
 /// What the rows are compared with.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use windrow_core::format::Format;
 use windrow_core::format::write::{
-    Begin, Corpus, CorpusPlace, MaskTrack, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written,
-    only_of_tokenize,
+    Begin, Corpus, CorpusPlace, ID_DTYPES, MaskTrack, OwnOptions, RecordWriter, Stored, Target, WriteFormat,
+    WriteInfo, Written, only_of_tokenize,
 };
 use windrow_core::manifest::{CHECKSUMS_FILE, FileRow, MANIFEST_FILE, Manifest};
 use windrow_core::output::{ChecksumsWriter, Disk, Finished, Growing, files, replaced};
@@ -67,12 +67,13 @@ impl WriteForager {
 }
 
 impl WriteFormat for WriteForager {
-    fn name(&self) -> &'static str {
-        Forager.name()
-    }
-
-    fn target(&self) -> Target {
-        Target::Folder
+    fn info(&self) -> WriteInfo {
+        WriteInfo {
+            mask_track: Some(MaskTrack { name: LOSS_MASK, excludes: true }),
+            id_dtypes: ID_DTYPES,
+            holds_tracks: true,
+            ..WriteInfo::of(Forager.name(), Target::Folder)
+        }
     }
 
     fn describe(&self) -> Map<String, Value> {
@@ -83,10 +84,6 @@ impl WriteFormat for WriteForager {
             ("block_sums", json!(self.block_sums)),
         ];
         said.map(|(name, value)| (name.to_string(), value)).into_iter().collect()
-    }
-
-    fn id_dtypes(&self) -> &'static [DType] {
-        &[DType::U16, DType::U32, DType::U8, DType::U64, DType::I8, DType::I16, DType::I32, DType::I64]
     }
 
     fn is_own(&self, name: &str) -> bool {
@@ -100,14 +97,6 @@ impl WriteFormat for WriteForager {
             manifest: key::below(&self.index_folder, MANIFEST_FILE),
             others: vec![MANIFEST_FILE.to_string()],
         }
-    }
-
-    fn holds_tracks(&self) -> bool {
-        true
-    }
-
-    fn mask_track(&self) -> Option<MaskTrack> {
-        Some(MaskTrack { name: LOSS_MASK, excludes: true })
     }
 
     fn is_one(&self, out: &Path) -> bool {
@@ -131,7 +120,7 @@ impl WriteFormat for WriteForager {
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
-        begin.only(self.id_dtypes(), "token samples")?;
+        begin.only(self.info().id_dtypes, "token samples")?;
         if let Some(option) = self.given.filter(|_| begin.corpus.is_none()) {
             return Err(only_of_tokenize(option));
         }
@@ -296,7 +285,7 @@ impl RecordWriter for Writer {
 
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         if !record.extras.is_empty() && !self.warned {
-            log::warn!("token samples hold token IDs only: the metadata of records is left out");
+            windrow_core::warn!("token samples hold token IDs only: the metadata of records is left out");
             self.warned = true;
         }
         let durable = self.durable;

@@ -9,6 +9,8 @@ use super::converted::{self, Event, Parse, Reading, START, Sink, TARGET, word_of
 use super::series_json::scan::Scan;
 use super::series_json::{parse_line, text_head};
 
+use crate::open_options::COLUMN;
+
 /// Series as GluonTS writes them.
 #[derive(Clone, Copy, Debug)]
 pub struct GluonTs;
@@ -21,7 +23,7 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "GluonTS's JsonLinesWriter",
     holds: &[Holds::Series],
     series_suffixes: json_kind::SUFFIXES,
-    open_options: &["column"],
+    open_options: &[COLUMN],
     ..FormatInfo::NONE
 };
 
@@ -34,10 +36,7 @@ impl Format for GluonTs {
         let is_lines =
             || JsonKind::at(probe.store.as_ref(), &probe.key).is_ok_and(|kind| kind != JsonKind::Document);
         let is_named = !probe.is_folder && json_kind::may_hold_records(&probe.file_name());
-        match is_named && begins_with_a_row(&text_head(probe)) && is_lines() {
-            true => Confidence::Yes,
-            false => Confidence::No,
-        }
+        Confidence::yes_if(is_named && begins_with_a_row(&text_head(probe)) && is_lines())
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

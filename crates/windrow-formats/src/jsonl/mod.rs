@@ -15,6 +15,7 @@ use windrow_core::{Error, Result};
 use crate::gluonts::begins_with_a_row;
 use crate::json_lines::{JsonLines, NAME, Row, Rows, refuse_number_options};
 use crate::key_rows::KeyRows;
+use crate::open_options::COLUMNS;
 use crate::series_json::begins_with_a_series;
 use crate::{Collection, SeriesJsonLines};
 use windrow_core::format::data_files::DataFiles;
@@ -33,7 +34,7 @@ static INFO: FormatInfo = FormatInfo {
     records: "one JSON value per line; with `columns=` a row of these keys",
     written_by: "`windrow convert --to jsonl`, `wr.write`, any program",
     holds: &[Holds::Rows],
-    open_options: &["columns"],
+    open_options: &[COLUMNS],
     ..FormatInfo::NONE
 };
 

@@ -9,6 +9,7 @@ use windrow_core::{Error, Result};
 
 use super::frames::{Frames, Kept, expand};
 use super::index::{Chunk, Index, Items, Storage};
+use crate::firsts::Firsts;
 use windrow_core::format::data_files::DataFiles;
 
 /// The chunks of an index, opened.
@@ -19,8 +20,7 @@ pub(super) struct Chunks {
     /// The file with the items of each chunk, checked, once it was asked for.
     opened: Vec<OnceLock<Opened>>,
     kept: Kept,
-    /// Number of the first item of each chunk, and of all items at the end.
-    firsts: Vec<u64>,
+    firsts: Firsts,
 }
 
 struct Described {
@@ -51,7 +51,7 @@ impl Chunks {
         };
         let keys = index.chunks.iter().map(|chunk| key::below(&folder, &chunk.file)).collect();
         let files = DataFiles::listed(probe, keys, missing)?;
-        let (mut chunks, mut firsts) = (Vec::new(), vec![0u64]);
+        let (mut chunks, mut firsts) = (Vec::new(), Firsts::new());
         for (file, Chunk { items, bytes, tokens, .. }) in index.chunks.iter().enumerate() {
             let size = files.size(file)?;
             if index.storage != Storage::Chunks && size != *bytes {
@@ -65,10 +65,9 @@ impl Chunks {
                 ))
                 .at(files.name(file)));
             }
-            let last = firsts[firsts.len() - 1];
-            firsts.push(last.checked_add(*items).ok_or_else(|| {
+            firsts.checked_push(*items).ok_or_else(|| {
                 Error::corrupt("more items together than 64 bits count").at(probe.display())
-            })?);
+            })?;
             // More than 64 bits count is more than a file holds, too.
             let tokens = tokens.zip(width).map(|(tokens, width)| tokens.saturating_mul(width));
             chunks.push(Described { items: *items, bytes: *bytes, tokens });
@@ -79,7 +78,7 @@ impl Chunks {
 
     /// Items of all chunks.
     pub(super) fn count(&self) -> u64 {
-        self.firsts[self.chunks.len()]
+        self.firsts.count()
     }
 
     /// Items of a chunk, as the index says.
@@ -92,11 +91,7 @@ impl Chunks {
     /// # Errors
     /// `OutOfRange`.
     pub(super) fn find(&self, item: u64) -> Result<(usize, u64)> {
-        if item >= self.count() {
-            return Err(Error::out_of_range("record", item, self.count()));
-        }
-        let chunk = self.firsts[..self.chunks.len()].partition_point(|first| *first <= item) - 1;
-        Ok((chunk, item - self.firsts[chunk]))
+        self.firsts.find(item)
     }
 
     fn opened(&self, number: usize) -> Result<&Opened> {

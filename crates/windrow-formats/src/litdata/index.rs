@@ -10,8 +10,6 @@ use super::leaf::Leaf;
 use super::temporal::Temporal;
 use super::tree::Tree;
 
-/// The name of the index in a folder.
-pub(super) const INDEX: &str = "index.json";
 /// Larger ones are none: a chunk takes some 100 bytes.
 const MOST_BYTES: u64 = 1 << 30;
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use windrow_core::format::Format;
-use windrow_core::source::FileInfo;
+use windrow_core::format::data_files::DataFiles;
 use windrow_core::store::Object;
 use windrow_core::{DType, Error, Result, Row, Value};
 
@@ -277,12 +277,8 @@ impl columns::Samples for Samples {
         }
     }
 
-    fn name(&self, file: usize) -> String {
-        self.chunks.files.name(file)
-    }
-
-    fn files(&self) -> Vec<FileInfo> {
-        self.chunks.files.infos()
+    fn files(&self) -> &DataFiles {
+        &self.chunks.files
     }
 
     fn fingerprint(&self, of: &str) -> Result<u64> {

@@ -4,7 +4,8 @@ use windrow_core::Result;
 use windrow_core::format::verify::{Verifier, Verify};
 use windrow_core::format::{Format, Probe};
 
-use super::{LitData, index_key};
+use super::LitData;
+use crate::index_json::index_key;
 
 impl Verify for LitData {
     fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {

@@ -3,7 +3,8 @@
 use serde_json::{Value as Json, json};
 use windrow_core::format::Format;
 use windrow_core::format::write::{
-    Begin, OwnOptions, RecordWriter, Stored, TO_COLUMN_HINT, Target, WriteFormat, Written, other_columns,
+    Begin, OwnOptions, RecordWriter, Stored, TO_COLUMN_HINT, Target, WriteFormat, WriteInfo, Written,
+    other_columns,
 };
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::{Array, Error, Result, Row, Value};
@@ -11,7 +12,7 @@ use windrow_core::{Array, Error, Result, Row, Value};
 use super::LitData;
 use super::chunks::offsets_end;
 use super::encode::{Column, Kind, columns_of, encode};
-use super::index::INDEX;
+use crate::index_json::INDEX;
 use crate::written_folder::WrittenFolder;
 
 /// What `optimize` is usually told.
@@ -29,7 +30,7 @@ pub(super) struct WriteLitData {
 impl WriteLitData {
     /// With these options.
     pub(super) fn of(options: &mut OwnOptions) -> Result<WriteLitData> {
-        let chunk_bytes = options.number("chunk_bytes")?.unwrap_or(USUAL_SIZE);
+        let chunk_bytes = options.bytes("chunk_bytes")?.unwrap_or(USUAL_SIZE);
         match (1..=MOST_SIZE).contains(&chunk_bytes) {
             true => Ok(WriteLitData { column: options.text("to_column")?, chunk_bytes }),
             false => Err(Error::config(format!("chunk_bytes is {chunk_bytes}, expected 1 to {MOST_SIZE}"))
@@ -39,12 +40,12 @@ impl WriteLitData {
 }
 
 impl WriteFormat for WriteLitData {
-    fn name(&self) -> &'static str {
-        LitData.name()
-    }
-
-    fn target(&self) -> Target {
-        Target::Folder
+    fn info(&self) -> WriteInfo {
+        WriteInfo {
+            holds_rows: true,
+            keeps_metadata: self.column.is_some(),
+            ..WriteInfo::of(LitData.name(), Target::Folder)
+        }
     }
 
     fn is_own(&self, name: &str) -> bool {
@@ -54,14 +55,6 @@ impl WriteFormat for WriteLitData {
 
     fn is_description(&self, name: &str) -> bool {
         [INDEX, MANIFEST_FILE].contains(&name)
-    }
-
-    fn holds_rows(&self) -> bool {
-        true
-    }
-
-    fn keeps_metadata(&self) -> bool {
-        self.column.is_some()
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
@@ -128,7 +121,7 @@ impl RecordWriter for Writer {
                 record.len
             ))
             .record(record.number)
-            .hint("open a token stream with eos=: each document is a record then"));
+            .hint("open a token stream with @document_eos@: each document is a record then"));
         }
         self.record.extend_from_slice(record.bytes);
         if !record.is_last {
@@ -139,8 +132,8 @@ impl RecordWriter for Writer {
         if let (Items::Numbers(kind), None) = (&self.items, &self.column) {
             let kind = *kind;
             if !record.extras.is_empty() && !self.warned {
-                log::warn!(
-                    "LitData holds the numbers alone: the metadata of records is left out, but for to_column="
+                windrow_core::warn!(
+                    "LitData holds the numbers alone: the metadata of records is left out, but for @to_column@"
                 );
                 self.warned = true;
             }

@@ -4,17 +4,16 @@ mod write;
 
 use std::sync::Arc;
 
-use windrow_core::format::verify::{Verifier, Verify};
-use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
+use windrow_core::format::{FormatInfo, Holds, Options, Probe};
 use windrow_core::source::{Schema, SharedSource};
 use windrow_core::store::{Object, key};
 use windrow_core::{DType, Element, Error, Result};
 
 use self::write::WriteLlmc;
-use super::token_runs::{Run, Runs, TokenRuns, verify_each};
-use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
+use crate::in_files::FileKind;
+use crate::token_runs::{Run, Runs, TokenRuns};
+use windrow_core::format::data_files::{DataFiles, gone};
 
 /// Bytes before the first token ID.
 const HEADER: u64 = 1024;
@@ -22,8 +21,7 @@ const HEADER: u64 = 1024;
 const KINDS: [(i32, i32, DType); 2] = [(20_240_520, 1, DType::U16), (20_240_801, 7, DType::U32)];
 
 /// Token files of llm.c.
-#[derive(Clone, Copy, Debug)]
-pub struct Llmc;
+pub(crate) struct Llmc;
 
 static INFO: FormatInfo = FormatInfo {
     name: "llmc",
@@ -37,48 +35,21 @@ static INFO: FormatInfo = FormatInfo {
     ..FormatInfo::NONE
 };
 
-impl Verify for Llmc {
-    // Files of several splits are no data set together, but each is one.
-    fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
-        verify_each(format, probe, &keys(probe), out)
-    }
-}
+impl FileKind for Llmc {
+    const INFO: &'static FormatInfo = &INFO;
+    const BEGINS: Option<fn(&dyn Object) -> Result<bool>> = Some(begins);
 
-impl Format for Llmc {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
+    // A file may have any name.
+    fn is_data(probe: &Probe, name: &str) -> bool {
+        !probe.is_folder || key::has_suffix(name, ".bin")
     }
 
-    fn recognise(&self, probe: &Probe) -> Confidence {
-        let is_one = |key: &String| {
-            probe.store.open(key).is_ok_and(|object| begins(object.as_ref()).is_ok_and(|begins| begins))
-        };
-        match keys(probe).first().is_some_and(is_one) {
-            true => Confidence::Yes,
-            false => Confidence::No,
-        }
+    fn writer(_: &mut OwnOptions) -> Result<Box<dyn WriteFormat>> {
+        Ok(Box::new(WriteLlmc))
     }
 
-    fn joins(&self, probe: &Probe) -> Vec<String> {
-        names_to_join(probe, &keys(probe))
-    }
-
-    fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
-        Ok(Some(Box::new(WriteLlmc)))
-    }
-
-    fn verifier(&self) -> &'static dyn Verify {
-        &Llmc
-    }
-
-    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
-        let keys = keys(probe);
-        if probe.is_folder {
-            splits::refuse_in(probe, keys.iter().map(|key| probe.name_of(key)))?;
-        }
-        tokenizer_must_be(probe.manifest.as_ref(), options.tokenizer.as_deref(), &probe.display())?;
-        let missing = |key: &str, _| Error::not_found("the file is gone").at(key);
-        let files = DataFiles::open(probe.store.clone(), keys, missing)?;
+    fn open(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<SharedSource> {
+        let files = DataFiles::open(probe.store.clone(), keys, gone)?;
         let mut streams = Streams { lengths: Vec::with_capacity(files.count()) };
         let mut dtype = None;
         for file in 0..files.count() {
@@ -91,31 +62,17 @@ impl Format for Llmc {
             dtype = Some(found);
             streams.lengths.push(count);
         }
-        let Some(dtype) = dtype else {
-            return Err(Error::not_found("expected `.bin` files, found none").at(probe.display()));
-        };
+        // There is one file at least.
+        let dtype = dtype.unwrap_or(KINDS[0].2);
         if let Some(asked) = options.dtype.filter(|asked| *asked != dtype) {
             return Err(Error::mismatch(format!("dtype {asked} was asked for, the header says {dtype}"))
                 .at(probe.display())
-                .hint("leave dtype= out"));
+                .hint("leave @dtype@ out"));
         }
-        let known = probe.manifest.as_ref().and_then(|manifest| manifest.vocab_size);
-        let mut schema = Schema::numbers(Element::little(dtype));
-        schema.vocab_size = options.vocab_size.or(known);
+        let schema = Schema::numbers(Element::little(dtype));
         let indices = Arc::new(DataFiles::from_objects(probe.store.clone(), Vec::new(), Vec::new()));
-        let source = TokenRuns {
-            files,
-            header: HEADER,
-            track: None,
-            indices,
-            runs: streams,
-            schema,
-            format: self.name(),
-        };
-        if let Some(vocab_size) = options.vocab_size.filter(|v| known.is_none_or(|known| known > *v)) {
-            check_ids(&source, vocab_size)?;
-        }
-        Ok(Arc::new(source))
+        TokenRuns { files, header: HEADER, track: None, indices, runs: streams, schema, format: INFO.name }
+            .open(probe, options)
     }
 }
 
@@ -135,11 +92,6 @@ impl Runs for Streams {
         len.map(|len| Run { file, start: 0, len })
             .ok_or_else(|| Error::out_of_range("record", record, self.count()))
     }
-}
-
-// The `.bin` files of a folder, in natural order; a file, whatever it is called.
-fn keys(probe: &Probe) -> Vec<String> {
-    top_files(probe, |name| !probe.is_folder || key::has_suffix(name, ".bin"))
 }
 
 // Whether a file begins as one with token IDs: magic number and version, then zeros behind the count, or a count that fits the

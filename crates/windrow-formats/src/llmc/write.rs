@@ -4,16 +4,15 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use windrow_core::format::Format;
 use windrow_core::format::lines::INDEX_ROWS_BELOW;
 use windrow_core::format::write::{
-    Begin, CorpusPlace, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file, no_ids,
+    Begin, CorpusPlace, RecordWriter, Stored, Target, WriteFormat, WriteInfo, Written, names_of_file, no_ids,
 };
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::{Disk, Growing, files, replaced, write_manifest_beside};
 use windrow_core::{DType, Error, Result};
 
-use super::{HEADER, KINDS, Llmc};
+use super::{HEADER, INFO, KINDS};
 
 /// What the stream of a corpus is called.
 const STREAM: &str = "tokens.bin";
@@ -24,21 +23,17 @@ const INDEX_BESIDE: &str = "tokens.idx";
 pub(super) struct WriteLlmc;
 
 impl WriteFormat for WriteLlmc {
-    fn name(&self) -> &'static str {
-        Llmc.name()
-    }
-
-    fn target(&self) -> Target {
-        Target::File(&[""])
+    fn info(&self) -> WriteInfo {
+        WriteInfo {
+            id_dtypes: &[DType::U16, DType::U32],
+            is_stream: true,
+            ..WriteInfo::of(INFO.name, Target::File(&[""]))
+        }
     }
 
     fn stored_dtype(&self, given: DType, asked: Option<DType>) -> Result<DType> {
         // Token IDs of other types fit, or are refused one by one.
         Ok(asked.unwrap_or(if given == DType::U16 { DType::U16 } else { DType::U32 }))
-    }
-
-    fn id_dtypes(&self) -> &'static [DType] {
-        &[DType::U16, DType::U32]
     }
 
     fn corpus_place(&self) -> CorpusPlace {
@@ -51,16 +46,8 @@ impl WriteFormat for WriteLlmc {
         }
     }
 
-    fn is_stream(&self) -> bool {
-        true
-    }
-
     fn may_replace(&self, out: &Path) -> Result<()> {
         replaced::stream(out, STREAM)
-    }
-
-    fn names(&self, name: &str) -> Vec<String> {
-        names_of_file(name)
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
@@ -103,7 +90,7 @@ struct Writer {
 impl RecordWriter for Writer {
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         if !record.extras.is_empty() && !self.warned {
-            log::warn!("llm.c's files hold token IDs only: the metadata of records is left out");
+            windrow_core::warn!("llm.c's files hold token IDs only: the metadata of records is left out");
             self.warned = true;
         }
         self.documents += u64::from(record.is_last);
@@ -127,7 +114,7 @@ impl RecordWriter for Writer {
         }
         let Ok(count) = i32::try_from(count) else {
             return Err(Error::config(format!("{count} token IDs; llm.c's header counts to {}", i32::MAX))
-                .hint("write several files, or to=\"tokens\""));
+                .hint("write several files, or @to=tokens@"));
         };
         self.file.finish(false)?;
         let kind = KINDS.iter().find(|kind| kind.2 == self.dtype);

@@ -8,8 +8,6 @@ use windrow_core::{Error, Result};
 
 use super::encoding::Encoding;
 
-/// The name of the index in a folder.
-pub(super) const INDEX: &str = "index.json";
 /// Larger ones are none: a shard takes some 600 bytes.
 const MOST_BYTES: u64 = 1 << 30;
 

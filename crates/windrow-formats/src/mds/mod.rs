@@ -14,13 +14,15 @@ use windrow_core::format::verify::Verify;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
 use windrow_core::source::SharedSource;
-use windrow_core::store::{key, open_if_there};
 
-use self::index::{INDEX, Index};
+use self::index::Index;
 use self::samples::Samples;
 use self::shards::Shards;
 use self::write::WriteMds;
+use crate::index_json;
 use windrow_core::format::columns;
+
+use crate::open_options::{COLUMN, COLUMNS};
 
 /// Shards of MosaicML Streaming.
 #[derive(Clone, Copy, Debug)]
@@ -34,18 +36,13 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "`windrow convert --to mds`, `wr.write`, mosaicml-streaming's MDSWriter",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: &[".mds", ".mds.zstd", ".mds.gz"],
-    open_options: &["column", "columns"],
+    open_options: &[COLUMN, COLUMNS],
     written_as: "index.json and shard.NNNNN.mds: rows, or arrays in a column `tokens`",
     write_options: &[
-        WriteOption {
-            name: "to_column",
-            takes: Takes::Text("NAME"),
-            help: "the column of the numbers [default: tokens]",
-            of_tokenize: false,
-        },
+        WriteOption::TO_COLUMN,
         WriteOption {
             name: "size_limit",
-            takes: Takes::Number("BYTES"),
+            takes: Takes::Bytes,
             help: "most bytes of a shard before it is compressed [default: 67108864]",
             of_tokenize: false,
         },
@@ -56,6 +53,7 @@ static INFO: FormatInfo = FormatInfo {
             of_tokenize: false,
         },
     ],
+    has_own_checksums: true,
     ..FormatInfo::NONE
 };
 
@@ -65,10 +63,8 @@ impl Format for Mds {
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
-        match index_key(probe).is_some_and(|key| begins_as_index(probe, &key)) {
-            true => Confidence::Yes,
-            false => Confidence::No,
-        }
+        // Its first shard has a format and raw data.
+        index_json::recognise(probe, 64 << 10, [b"\"shards\"", b"\"raw_data\"", b"\"format\""])
     }
 
     fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
@@ -87,27 +83,5 @@ impl Format for Mds {
 }
 
 fn read_index(probe: &Probe) -> Result<Index> {
-    let key = index_key(probe).unwrap_or_else(|| probe.below(INDEX));
-    let object = probe.store.open(&key)?;
-    Index::read(object.as_ref())
-}
-
-// The index of a folder, or one that is named itself.
-fn index_key(probe: &Probe) -> Option<String> {
-    match probe.is_folder {
-        true => probe.names().any(|name| name == INDEX).then(|| probe.below(INDEX)),
-        false => (key::name_of(&probe.key) == INDEX).then(|| probe.key.clone()),
-    }
-}
-
-// Other programs call theirs so, too: its first shard has a format and raw data.
-fn begins_as_index(probe: &Probe, key: &str) -> bool {
-    const LOOKED_AT: u64 = 64 << 10;
-    let Ok(Some(object)) = open_if_there(probe.store.as_ref(), key) else { return false };
-    let mut scratch = Vec::new();
-    object.read(0, object.size().min(LOOKED_AT) as usize, &mut scratch).is_ok_and(|head| {
-        [&b"\"shards\""[..], b"\"raw_data\"", b"\"format\""]
-            .iter()
-            .all(|word| memchr::memmem::find(head, word).is_some())
-    })
+    Index::read(index_json::open(probe)?.as_ref())
 }

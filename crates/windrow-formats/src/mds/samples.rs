@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use windrow_core::format::Format;
-use windrow_core::source::FileInfo;
+use windrow_core::format::data_files::DataFiles;
 use windrow_core::store::Object;
 use windrow_core::{DType, Error, Result, Row, Value};
 
@@ -177,12 +177,8 @@ impl columns::Samples for Samples {
         }
     }
 
-    fn name(&self, file: usize) -> String {
-        self.shards.files.name(file)
-    }
-
-    fn files(&self) -> Vec<FileInfo> {
-        self.shards.files.infos()
+    fn files(&self) -> &DataFiles {
+        &self.shards.files
     }
 
     fn fingerprint(&self, of: &str) -> Result<u64> {

@@ -8,6 +8,7 @@ use windrow_core::store::{Object, expanded_checked, key};
 use windrow_core::{Error, Result};
 
 use super::index::{Index, Part, Shard, offsets_end};
+use crate::firsts::Firsts;
 use windrow_core::format::data_files::DataFiles;
 
 /// The shards of an index, opened.
@@ -18,8 +19,7 @@ pub(super) struct Shards {
     is_zip: Vec<bool>,
     /// The file with the samples of each shard, checked, once it was asked for.
     opened: Vec<OnceLock<Arc<dyn Object>>>,
-    /// Number of the first sample of each shard, and of all samples at the end.
-    firsts: Vec<u64>,
+    firsts: Firsts,
 }
 
 impl Shards {
@@ -34,7 +34,7 @@ impl Shards {
             let key = key::below(&folder, &part.basename);
             probe.file(&key).ok().flatten().map(|entry| entry.size)
         };
-        let (mut keys, mut is_zip, mut firsts) = (Vec::new(), Vec::new(), vec![0u64]);
+        let (mut keys, mut is_zip, mut firsts) = (Vec::new(), Vec::new(), Firsts::new());
         for (number, shard) in shards.iter().enumerate() {
             // What was expanded before is beside it.
             let (part, zipped, found) = match (size(&shard.raw), &shard.zip) {
@@ -65,12 +65,11 @@ impl Shards {
                     .hint("expand them first: the expanded files are beside the compressed ones"));
                 }
             }
-            let last = firsts[firsts.len() - 1];
-            firsts.push(last.checked_add(shard.samples).ok_or_else(|| {
+            firsts.checked_push(shard.samples).ok_or_else(|| {
                 Error::corrupt("more samples together than 64 bits count")
                     .at(probe.display())
                     .field("samples")
-            })?);
+            })?;
             keys.push(key);
             is_zip.push(zipped);
         }
@@ -82,7 +81,7 @@ impl Shards {
 
     /// Samples of all shards.
     pub(super) fn len(&self) -> u64 {
-        self.firsts[self.shards.len()]
+        self.firsts.count()
     }
 
     /// The shard of a sample, and the sample's number in it.
@@ -90,12 +89,7 @@ impl Shards {
     /// # Errors
     /// `OutOfRange`.
     pub(super) fn find(&self, sample: u64) -> Result<(usize, u64)> {
-        if sample >= self.len() {
-            return Err(Error::out_of_range("record", sample, self.len()));
-        }
-        // A shard without samples begins where the next one does.
-        let shard = self.firsts[..self.shards.len()].partition_point(|first| *first <= sample) - 1;
-        Ok((shard, sample - self.firsts[shard]))
+        self.firsts.find(sample)
     }
 
     /// The file with the samples of a shard.

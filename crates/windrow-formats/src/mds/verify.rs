@@ -6,7 +6,8 @@ use windrow_core::format::{Format, Probe};
 use windrow_core::store::Object;
 
 use super::shards::{Shards, check_hashes, known_hash};
-use super::{Mds, index_key, read_index};
+use super::{Mds, read_index};
+use crate::index_json::index_key;
 
 impl Verify for Mds {
     fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
@@ -19,10 +20,6 @@ impl Verify for Mds {
             Opened::Not(error) => out.found(error, &probe.display(), "content"),
             Opened::Read(_) => hashes(probe, out),
         }
-    }
-
-    fn has_own_checksums(&self) -> bool {
-        true
     }
 }
 

@@ -3,7 +3,8 @@
 use serde_json::{Value as Json, json};
 use windrow_core::format::Format;
 use windrow_core::format::write::{
-    Begin, OwnOptions, RecordWriter, Stored, TO_COLUMN_HINT, Target, WriteFormat, Written, other_columns,
+    Begin, OwnOptions, RecordWriter, Stored, TO_COLUMN_HINT, Target, WriteFormat, WriteInfo, Written,
+    other_columns,
 };
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::{DType, Error, Result, Row};
@@ -11,7 +12,7 @@ use xxhash_rust::xxh64::xxh64;
 
 use super::Mds;
 use super::encode::{Column, columns_of, encode};
-use super::index::INDEX;
+use crate::index_json::INDEX;
 use crate::written_folder::WrittenFolder;
 
 /// What MDSWriter takes where nothing is said.
@@ -34,7 +35,7 @@ pub(super) struct WriteMds {
 impl WriteMds {
     /// With these options.
     pub(super) fn of(options: &mut OwnOptions) -> Result<WriteMds> {
-        let size_limit = options.number("size_limit")?.unwrap_or(USUAL_SIZE);
+        let size_limit = options.bytes("size_limit")?.unwrap_or(USUAL_SIZE);
         if size_limit == 0 || size_limit > MOST_SIZE {
             return Err(Error::config(format!("size_limit is {size_limit}, expected 1 to {MOST_SIZE}"))
                 .field("size_limit"));
@@ -64,19 +65,15 @@ fn level(text: &str) -> Result<i32> {
 }
 
 impl WriteFormat for WriteMds {
-    fn name(&self) -> &'static str {
-        Mds.name()
-    }
-
-    fn target(&self) -> Target {
-        Target::Folder
+    fn info(&self) -> WriteInfo {
+        WriteInfo { holds_rows: true, keeps_metadata: true, ..WriteInfo::of(Mds.name(), Target::Folder) }
     }
 
     fn stored_dtype(&self, given: DType, asked: Option<DType>) -> Result<DType> {
         match asked.unwrap_or(given) {
             DType::Bf16 => Err(Error::config("MDS holds no bfloat16 values")
                 .field("dtype")
-                .hint("choose dtype=\"float32\"")),
+                .hint("choose @as_dtype=float32@")),
             dtype => Ok(dtype),
         }
     }
@@ -87,14 +84,6 @@ impl WriteFormat for WriteMds {
 
     fn is_description(&self, name: &str) -> bool {
         [INDEX, MANIFEST_FILE].contains(&name)
-    }
-
-    fn holds_rows(&self) -> bool {
-        true
-    }
-
-    fn keeps_metadata(&self) -> bool {
-        true
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {

@@ -1,16 +1,16 @@
 //! Megatron's indexed data sets: `<prefix>.bin` holds numbers, `<prefix>.idx` says where each sequence is in it.
 
 mod index;
-mod verify;
 mod write;
 
 use std::sync::Arc;
 
 use windrow_core::format::discover::natural_order;
-use windrow_core::format::verify::Verify;
-use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
+use windrow_core::format::vocabulary::{check_asked, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, manifest_beside};
+use windrow_core::format::{
+    Confidence, FileNames, Format, FormatInfo, Holds, Options, Probe, manifest_beside,
+};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::source::{Concat, Extras, FileInfo, Location, Schema, SharedSource, Source, check_span};
 use windrow_core::store::{key, open_if_there};
@@ -39,6 +39,8 @@ static INFO: FormatInfo = FormatInfo {
     holds: &[Holds::Tokens],
     data_suffixes: &[".bin", ".idx"],
     written_as: "`.bin` and `.idx`, a sequence per record",
+    checks_manifest: true,
+    names: FileNames { other_half, checksums_beside, ..FileNames::NONE },
     ..FormatInfo::NONE
 };
 
@@ -53,31 +55,15 @@ impl Format for Megatron {
             let there = |suffix| probe.store.entry(&format!("{prefix}{suffix}")).is_ok_and(|e| !e.is_folder);
             there(INDEX) && (there(DATA) || begins_as_index(probe, prefix))
         };
-        match prefixes(probe).first().is_some_and(is_one) {
-            true => Confidence::Yes,
-            false => Confidence::No,
-        }
+        Confidence::yes_if(prefixes(probe).first().is_some_and(is_one))
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {
         prefixes(probe).iter().map(|key| probe.name_of(key).to_string()).collect()
     }
 
-    fn checks_manifest(&self) -> bool {
-        true
-    }
-
     fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
         Ok(Some(Box::new(WriteMegatron)))
-    }
-
-    // Both files of a pair are in the checksums of its index.
-    fn checksums_beside(&self, name: &str) -> Option<String> {
-        Some(format!("{}.idx.{CHECKSUMS_FILE}", name.strip_suffix(".bin")?))
-    }
-
-    fn verifier(&self) -> &'static dyn Verify {
-        &Megatron
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
@@ -108,6 +94,17 @@ impl Format for Megatron {
             }
         }
     }
+}
+
+// A pair is one data set: what is said of one file is said of both.
+fn other_half(name: &str) -> Option<String> {
+    let other = |this: &str, other: &str| name.strip_suffix(this).map(|stem| format!("{stem}{other}"));
+    other(DATA, INDEX).or_else(|| other(INDEX, DATA))
+}
+
+// Both files of a pair are in the checksums of its index.
+fn checksums_beside(name: &str) -> Option<String> {
+    Some(format!("{}{INDEX}.{CHECKSUMS_FILE}", name.strip_suffix(DATA)?))
 }
 
 fn begins_as_index(probe: &Probe, prefix: &str) -> bool {
@@ -151,7 +148,7 @@ fn pair(probe: &Probe, prefix: &str, options: &Options) -> Result<Sequences> {
     if let Some(asked) = options.dtype.filter(|asked| *asked != index.dtype) {
         return Err(Error::mismatch(format!("dtype {asked} was asked for, the index says {}", index.dtype))
             .at(store.display(&index_key))
-            .hint("leave dtype= out"));
+            .hint("leave @dtype@ out"));
     }
     let files = DataFiles::open(probe.store.clone(), vec![data_key, index_key], missing)?;
     if let Some(manifest) = manifest.as_ref().filter(|_| !options.trust) {
@@ -162,9 +159,7 @@ fn pair(probe: &Probe, prefix: &str, options: &Options) -> Result<Sequences> {
     let known = manifest.as_ref().and_then(|s| s.vocab_size);
     schema.vocab_size = options.vocab_size.or(known);
     let source = Sequences { files, index, schema };
-    if let Some(vocab_size) = options.vocab_size.filter(|v| known.is_none_or(|known| known > *v)) {
-        check_ids(&source, vocab_size)?;
-    }
+    check_asked(&source, options.vocab_size, known)?;
     Ok(source)
 }
 
@@ -279,10 +274,8 @@ impl Source for Sequences {
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         for (span, _) in spans {
-            if let Ok((start, size)) = self.place(span)
-                && let Ok(object) = self.files.get(0)
-            {
-                object.prefetch(start, size);
+            if let Ok((start, size)) = self.place(span) {
+                self.files.prefetch(0, start, size);
             }
         }
     }

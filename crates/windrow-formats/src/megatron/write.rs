@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use windrow_core::format::Format;
-use windrow_core::format::write::{Begin, RecordWriter, Stored, Target, WriteFormat, Written, no_ids};
+use windrow_core::format::write::{
+    Begin, RecordWriter, Stored, Target, WriteFormat, WriteInfo, Written, no_ids,
+};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::{ChecksumsWriter, Disk, Growing, files};
 use windrow_core::store::{Local, Store};
@@ -29,27 +31,17 @@ const BORDERS: &str = "borders";
 pub(super) struct WriteMegatron;
 
 impl WriteFormat for WriteMegatron {
-    fn name(&self) -> &'static str {
-        Megatron.name()
-    }
-
-    fn target(&self) -> Target {
-        Target::Pair
+    fn info(&self) -> WriteInfo {
+        WriteInfo {
+            // As Megatron's own programs choose.
+            id_dtypes: &[DType::U16, DType::I32, DType::I64, DType::U8, DType::I8, DType::I16],
+            ..WriteInfo::of(Megatron.name(), Target::Pair([".idx", ".bin"]))
+        }
     }
 
     fn stored_dtype(&self, given: DType, asked: Option<DType>) -> Result<DType> {
         // It has no unsigned type beyond 16 bits; token IDs fit all the same, and are compared.
         Ok(asked.unwrap_or(if given == DType::U32 { DType::I32 } else { given }))
-    }
-
-    fn id_dtypes(&self) -> &'static [DType] {
-        // As Megatron's own programs choose.
-        &[DType::U16, DType::I32, DType::I64, DType::U8, DType::I8, DType::I16]
-    }
-
-    fn stem<'n>(&self, name: &'n str) -> &'n str {
-        let stem = name.strip_suffix(".idx").or_else(|| name.strip_suffix(".bin"));
-        stem.filter(|stem| !stem.is_empty()).unwrap_or(name)
     }
 
     fn names(&self, name: &str) -> Vec<String> {
@@ -224,10 +216,12 @@ impl RecordWriter for Writer {
                     i32::MAX
                 ))
                 .record(record.number)
-                .hint("a stream of documents opens as records with eos="));
+                .hint("a stream of documents opens as records with @document_eos@"));
             };
             if !self.warned && record.extras.names().any(|key| key != DOCUMENT && key != MODE) {
-                log::warn!("Megatron's files hold token IDs only: the metadata of records is left out");
+                windrow_core::warn!(
+                    "Megatron's files hold token IDs only: the metadata of records is left out"
+                );
                 self.warned = true;
             }
             self.border(record)?;

@@ -20,6 +20,8 @@ use super::converted::{self, Parse, Shapes};
 use super::pickle;
 use windrow_core::format::numbers::check_number_options;
 
+use crate::open_options::AXIS;
+
 const SUFFIXES: &[&str] = &[".npy", ".npy.gz", ".npy.zst"];
 
 /// One array of numbers: a sequence, or one per row.
@@ -35,7 +37,7 @@ static INFO: FormatInfo = FormatInfo {
     holds: &[Holds::Series, Holds::Tokens],
     series_suffixes: SUFFIXES,
     data_suffixes: SUFFIXES,
-    open_options: &["axis"],
+    open_options: &[AXIS],
     written_as: "one array; all records of one length",
     ..FormatInfo::NONE
 };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use windrow_core::format::Format;
-use windrow_core::format::write::{Begin, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file};
+use windrow_core::format::write::{Begin, RecordWriter, Stored, Target, WriteFormat, WriteInfo, Written};
 use windrow_core::manifest::Manifest;
 use windrow_core::output::{Growing, files, write_manifest_beside};
 use windrow_core::{DType, Error, Result};
@@ -17,16 +17,8 @@ const HEADER: usize = 128;
 pub(super) struct WriteNpy;
 
 impl WriteFormat for WriteNpy {
-    fn name(&self) -> &'static str {
-        Npy.name()
-    }
-
-    fn target(&self) -> Target {
-        Target::File(&[""])
-    }
-
-    fn names(&self, name: &str) -> Vec<String> {
-        names_of_file(name)
+    fn info(&self) -> WriteInfo {
+        WriteInfo::of(Npy.name(), Target::File(&[""]))
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
@@ -69,7 +61,7 @@ impl RecordWriter for Writer {
             .hint("write shards or .jsonl"));
         }
         if self.records == 0 && record.is_first && !record.extras.is_empty() {
-            log::warn!("an .npy file holds numbers only: the metadata of records is left out");
+            windrow_core::warn!("an .npy file holds numbers only: the metadata of records is left out");
         }
         self.records += u64::from(record.is_last);
         self.file.write(record.bytes)

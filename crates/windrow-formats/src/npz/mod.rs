@@ -25,6 +25,8 @@ use super::arrays::{Array, Arrays, Lies};
 use super::npy::{Header, MOST_PREFIX};
 use windrow_core::format::numbers::check_number_options;
 
+use crate::open_options::AXIS;
+
 const SUFFIXES: &[&str] = &[".npz"];
 
 /// Expanding more than [`FREE_BYTES`] at a higher ratio than this is refused. Deflate itself ends at 1,032.
@@ -46,8 +48,9 @@ static INFO: FormatInfo = FormatInfo {
     holds: &[Holds::Series, Holds::Tokens],
     series_suffixes: SUFFIXES,
     data_suffixes: SUFFIXES,
-    open_options: &["axis"],
+    open_options: &[AXIS],
     written_as: "an archive of an array per record",
+    has_own_checksums: true,
     ..FormatInfo::NONE
 };
 
@@ -199,7 +202,7 @@ fn members(archive: &mut Archive<'_>, object: &dyn Object) -> Result<Vec<Member>
             return Err(corrupt(what).hint("one of the two is damaged: copy the archive again"));
         }
         if !short.ends_with(".npy") {
-            log::warn!("{}: no array, it is left out", name.escape_debug());
+            windrow_core::warn!("{}: no array, it is left out", name.escape_debug());
             continue;
         }
         let (packed, size) = (entry.compressed_size(), entry.size());

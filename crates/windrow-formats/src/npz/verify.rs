@@ -15,10 +15,6 @@ impl Verify for Npz {
             Opened::Read(_) => archive(probe, out),
         }
     }
-
-    fn has_own_checksums(&self) -> bool {
-        true
-    }
 }
 
 fn archive(probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {

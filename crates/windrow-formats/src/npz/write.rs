@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use windrow_core::format::Format;
 use windrow_core::format::write::{
-    Begin, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file, no_records,
+    Begin, RecordWriter, Stored, Target, WriteFormat, WriteInfo, Written, no_records,
 };
 use windrow_core::manifest::Manifest;
 use windrow_core::output::files::{self, Handle};
@@ -23,16 +23,8 @@ use crate::npy::{descr, header};
 pub(super) struct WriteNpz;
 
 impl WriteFormat for WriteNpz {
-    fn name(&self) -> &'static str {
-        Npz.name()
-    }
-
-    fn target(&self) -> Target {
-        Target::File(&[".npz"])
-    }
-
-    fn names(&self, name: &str) -> Vec<String> {
-        names_of_file(name)
+    fn info(&self) -> WriteInfo {
+        WriteInfo::of(Npz.name(), Target::File(&[".npz"]))
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
@@ -90,7 +82,7 @@ impl RecordWriter for Writer {
 
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         if !record.extras.is_empty() && !self.warned {
-            log::warn!("an .npz archive holds numbers only: the metadata of records is left out");
+            windrow_core::warn!("an .npz archive holds numbers only: the metadata of records is left out");
             self.warned = true;
         }
         if record.number >= MOST_MEMBERS {

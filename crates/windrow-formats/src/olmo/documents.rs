@@ -4,6 +4,7 @@ use windrow_core::source::Extras;
 use windrow_core::{DType, Error, Result};
 
 use super::table::Table;
+use crate::firsts::Firsts;
 use crate::token_runs::{Run, Runs};
 use windrow_core::format::data_files::DataFiles;
 
@@ -11,8 +12,7 @@ use windrow_core::format::data_files::DataFiles;
 pub(super) struct Documents {
     /// One for each file; none where a file is a record.
     tables: Vec<Table>,
-    /// The number of the first document of each file, and of all documents at the end.
-    firsts: Vec<u64>,
+    firsts: Firsts,
     /// Token IDs of each file.
     tokens: Vec<u64>,
 }
@@ -23,7 +23,7 @@ impl Documents {
     /// # Errors
     /// `Corrupt` when a file is not whole numbers, or a document is not in it.
     pub(super) fn open(files: &DataFiles, tables: Vec<Table>, dtype: DType) -> Result<Documents> {
-        let mut documents = Documents { tables: Vec::new(), firsts: vec![0], tokens: Vec::new() };
+        let mut documents = Documents { tables: Vec::new(), firsts: Firsts::new(), tokens: Vec::new() };
         for file in 0..files.count() {
             let (size, width) = (files.size(file)?, dtype.size() as u64);
             if size % width != 0 {
@@ -32,7 +32,7 @@ impl Documents {
                 ))
                 .at(files.name(file))
                 .byte(size - size % width)
-                .hint("the copy looks unfinished, or the token IDs are of another dtype="));
+                .hint("the copy looks unfinished, or the token IDs are of another @dtype@"));
             }
             let (tokens, table) = (size / width, tables.get(file));
             if let Some(table) = table.filter(|table| table.largest_end() > tokens) {
@@ -41,8 +41,7 @@ impl Documents {
                     table.largest_end()
                 )));
             }
-            let first = documents.firsts.last().copied().unwrap_or(0);
-            documents.firsts.push(first + table.map_or(1, Table::count));
+            documents.firsts.push(table.map_or(1, Table::count));
             documents.tokens.push(tokens);
         }
         documents.tables = tables;
@@ -52,22 +51,20 @@ impl Documents {
 
 impl Runs for Documents {
     fn count(&self) -> u64 {
-        self.firsts.last().copied().unwrap_or(0)
+        self.firsts.count()
     }
 
     fn run(&self, record: u64) -> Result<Run> {
-        let file = self.firsts.partition_point(|first| *first <= record) - 1;
+        let (file, document) = self.firsts.find(record)?;
         let Some(table) = self.tables.get(file) else {
             return Ok(Run { file, start: 0, len: self.tokens[file] });
         };
-        let (start, end) = table.place(record - self.firsts[file])?;
+        let (start, end) = table.place(document)?;
         Ok(Run { file, start, len: end - start })
     }
 
     fn metadata(&self, record: u64) -> Result<Extras> {
-        let file = self.firsts.partition_point(|first| *first <= record) - 1;
-        self.tables
-            .get(file)
-            .map_or_else(|| Ok(Extras::new()), |table| table.metadata(record - self.firsts[file]))
+        let (file, document) = self.firsts.find(record)?;
+        self.tables.get(file).map_or_else(|| Ok(Extras::new()), |table| table.metadata(document))
     }
 }

@@ -6,10 +6,8 @@ mod write;
 
 use std::sync::Arc;
 
-use windrow_core::format::verify::{Verifier, Verify};
-use windrow_core::format::vocabulary::{check_ids, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign, splits};
+use windrow_core::format::{FileNames, FormatInfo, Holds, Options, Probe, foreign};
 use windrow_core::source::{Schema, SharedSource};
 use windrow_core::store::{Object, key};
 use windrow_core::{DType, Element, Error, Result};
@@ -17,8 +15,9 @@ use windrow_core::{DType, Element, Error, Result};
 use self::documents::Documents;
 use self::table::Table;
 use self::write::WriteOlmo;
-use super::token_runs::{TokenRuns, verify_each};
-use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
+use crate::in_files::FileKind;
+use crate::token_runs::TokenRuns;
+use windrow_core::format::data_files::{DataFiles, gone};
 
 const DATA: &str = ".npy";
 const DOCUMENTS: &str = ".csv.gz";
@@ -27,8 +26,7 @@ const NUMPY: &[u8] = b"\x93NUMPY";
 const DTYPES: [DType; 4] = [DType::U8, DType::U16, DType::U32, DType::U64];
 
 /// Token files of OLMo and dolma.
-#[derive(Clone, Copy, Debug)]
-pub struct Olmo;
+pub(crate) struct Olmo;
 
 static INFO: FormatInfo = FormatInfo {
     name: "olmo",
@@ -39,58 +37,24 @@ static INFO: FormatInfo = FormatInfo {
     holds: &[Holds::Tokens],
     data_suffixes: &[".npy"],
     written_as: "a folder with one headerless `.npy` and its `.csv.gz`",
+    names: FileNames { companions, ..FileNames::NONE },
     ..FormatInfo::NONE
 };
 
-impl Verify for Olmo {
-    // Files of several splits are no data set together, but each is one.
-    fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
-        verify_each(format, probe, &keys(probe), out)
+impl FileKind for Olmo {
+    const INFO: &'static FormatInfo = &INFO;
+    const BEGINS: Option<fn(&dyn Object) -> Result<bool>> = Some(is_headerless);
+
+    fn is_data(_: &Probe, name: &str) -> bool {
+        key::has_suffix(name, DATA)
     }
 
-    fn companions(&self, name: &str) -> Vec<String> {
-        key::without_suffix(name, DATA).map(|stem| format!("{stem}{DOCUMENTS}")).into_iter().collect()
-    }
-}
-
-impl Format for Olmo {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
+    fn writer(_: &mut OwnOptions) -> Result<Box<dyn WriteFormat>> {
+        Ok(Box::new(WriteOlmo))
     }
 
-    fn recognise(&self, probe: &Probe) -> Confidence {
-        let is_one = |key: &String| {
-            probe.store.open(key).is_ok_and(|object| is_headerless(object.as_ref()).is_ok_and(|is| is))
-        };
-        match keys(probe).first().is_some_and(is_one) {
-            true => Confidence::Yes,
-            false => Confidence::No,
-        }
-    }
-
-    fn joins(&self, probe: &Probe) -> Vec<String> {
-        names_to_join(probe, &keys(probe))
-    }
-
-    fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
-        Ok(Some(Box::new(WriteOlmo)))
-    }
-
-    fn verifier(&self) -> &'static dyn Verify {
-        &Olmo
-    }
-
-    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
-        let keys = keys(probe);
-        if keys.is_empty() {
-            return Err(Error::not_found(format!("expected `{DATA}` files, found none")).at(probe.display()));
-        }
-        if probe.is_folder {
-            splits::refuse_in(probe, keys.iter().map(|key| probe.name_of(key)))?;
-        }
-        tokenizer_must_be(probe.manifest.as_ref(), options.tokenizer.as_deref(), &probe.display())?;
-        let missing = |key: &str, _| Error::not_found("the file is gone").at(key);
-        let files = DataFiles::listed(probe, keys.clone(), missing)?;
+    fn open(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<SharedSource> {
+        let files = DataFiles::listed(probe, keys.clone(), gone)?;
         let tables = tables(probe, &keys)?;
         // Documents are compared with the size of their file.
         let files = match tables.is_empty() && !options.trust {
@@ -101,30 +65,19 @@ impl Format for Olmo {
         if tables.is_empty() {
             files.get(0)?;
         }
-        let known = probe.manifest.as_ref();
-        let dtype =
-            dtype(probe, &files, &tables, options.dtype.or(known.and_then(|manifest| manifest.dtype)))?;
+        let written = probe.manifest.as_ref().and_then(|manifest| manifest.dtype);
+        let dtype = dtype(probe, &files, &tables, options.dtype.or(written))?;
         let index_keys: Vec<String> = tables.iter().map(|table| table.key().to_string()).collect();
         let documents = Documents::open(&files, tables, dtype)?;
-        let indices = Arc::new(DataFiles::listed(probe, index_keys, missing)?);
-        let mut schema = Schema::numbers(Element::little(dtype));
-        let vocab_size = known.and_then(|manifest| manifest.vocab_size);
-        schema.vocab_size = options.vocab_size.or(vocab_size);
-        let source = TokenRuns {
-            files,
-            header: 0,
-            track: None,
-            indices,
-            runs: documents,
-            schema,
-            format: self.name(),
-        };
-        if let Some(asked) = options.vocab_size.filter(|asked| vocab_size.is_none_or(|known| known > *asked))
-        {
-            check_ids(&source, asked)?;
-        }
-        Ok(Arc::new(source))
+        let indices = Arc::new(DataFiles::listed(probe, index_keys, gone)?);
+        let schema = Schema::numbers(Element::little(dtype));
+        TokenRuns { files, header: 0, track: None, indices, runs: documents, schema, format: INFO.name }
+            .open(probe, options)
     }
+}
+
+fn companions(name: &str) -> Vec<String> {
+    key::without_suffix(name, DATA).map(|stem| format!("{stem}{DOCUMENTS}")).into_iter().collect()
 }
 
 fn refuse_others(object: &dyn Object) -> Result<()> {
@@ -158,11 +111,6 @@ fn is_headerless(object: &dyn Object) -> Result<bool> {
         }
     };
     Ok(!head.is_empty() && !is_numpy)
-}
-
-// The files with token IDs, in natural order.
-fn keys(probe: &Probe) -> Vec<String> {
-    top_files(probe, |name| key::has_suffix(name, DATA))
 }
 
 // The documents of each file: of all of them, or of none.
@@ -214,7 +162,7 @@ fn dtype(probe: &Probe, files: &DataFiles, tables: &[Table], said: Option<DType>
             Err(Error::config(why)
                 .at(probe.display())
                 .field("dtype")
-                .hint("dtype=\"uint16\" or dtype=\"uint32\""))
+                .hint("@dtype=uint16@ or @dtype=uint32@"))
         }
     }
 }

@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use windrow_core::format::Format;
-use windrow_core::format::write::{Begin, RecordWriter, Stored, Target, WriteFormat, Written, no_ids};
+use windrow_core::format::write::{
+    Begin, RecordWriter, Stored, Target, WriteFormat, WriteInfo, Written, no_ids,
+};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::{ChecksumsWriter, Growing, files};
 use windrow_core::row::Value;
 use windrow_core::{DType, Error, Result};
 
-use super::{DATA, DOCUMENTS, DTYPES, Olmo};
+use super::{DATA, DOCUMENTS, DTYPES, INFO};
 
 /// What dolma calls its first file.
 const STEM: &str = "part-0-00000";
@@ -22,12 +23,8 @@ const AT_ONCE: usize = 64 << 10;
 pub(super) struct WriteOlmo;
 
 impl WriteFormat for WriteOlmo {
-    fn name(&self) -> &'static str {
-        Olmo.name()
-    }
-
-    fn target(&self) -> Target {
-        Target::Folder
+    fn info(&self) -> WriteInfo {
+        WriteInfo::of(INFO.name, Target::Folder)
     }
 
     fn stored_dtype(&self, given: DType, asked: Option<DType>) -> Result<DType> {
@@ -84,7 +81,9 @@ impl Writer {
             _ => String::new(),
         };
         if !self.warned && record.extras.names().any(|name| !["id", "src", "loc"].contains(&name)) {
-            log::warn!("OLMo's files hold id, src and loc of a document: other metadata is left out");
+            windrow_core::warn!(
+                "OLMo's files hold id, src and loc of a document: other metadata is left out"
+            );
             self.warned = true;
         }
         let loc = record.extras.get("loc").and_then(Value::as_i64).unwrap_or(record.number as i64 + 1);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use windrow_core::format::verify::Verify;
 use windrow_core::format::write::{self, PartFile};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
+use windrow_core::format::{Confidence, FileNames, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::manifest::{MANIFEST_FILE, Manifest, PARTS};
 use windrow_core::source::SharedSource;
 use windrow_core::store::key;
@@ -40,8 +40,21 @@ static INFO: FormatInfo = FormatInfo {
     records: "one document or series of a part, [T] or [T, C]; the parts follow each other in the order of their tasks",
     written_by: "`windrow prep`, `wr.prep`",
     holds: &[Holds::Tokens, Holds::Series, Holds::Codes],
+    has_own_checksums: true,
+    names: FileNames { may_lack_checksums, bare_checksums, ..FileNames::NONE },
     ..FormatInfo::NONE
 };
+
+// The lengths and the table of parts are compared with their hashes whenever they are read; a part's own manifest is read
+// where the part is opened alone.
+fn may_lack_checksums(name: &str) -> Option<bool> {
+    let own = [PartFile::Lengths, PartFile::Manifest];
+    (name == TABLE || own.iter().any(|what| task_of(name, *what).is_some())).then_some(true)
+}
+
+fn bare_checksums(name: &str) -> Option<String> {
+    task_of(name, PartFile::Values).map(|task| file_name(task, PartFile::Sums))
+}
 
 impl Format for Parts {
     fn info(&self) -> &'static FormatInfo {
@@ -53,18 +66,7 @@ impl Format for Parts {
             true => told(probe).is_some() || unfinished::unfinished(probe).is_some(),
             false => alone::is_one(probe),
         };
-        if is_one { Confidence::Yes } else { Confidence::No }
-    }
-
-    // The lengths and the table of parts are compared with their hashes whenever they are read; a part's own manifest is read
-    // where the part is opened alone.
-    fn may_lack_checksums(&self, name: &str) -> Option<bool> {
-        let own = [PartFile::Lengths, PartFile::Manifest];
-        (name == TABLE || own.iter().any(|what| task_of(name, *what).is_some())).then_some(true)
-    }
-
-    fn bare_checksums(&self, name: &str) -> Option<String> {
-        task_of(name, PartFile::Values).map(|task| file_name(task, PartFile::Sums))
+        Confidence::yes_if(is_one)
     }
 
     fn in_parts(&self) -> Option<&'static dyn write::Parts> {

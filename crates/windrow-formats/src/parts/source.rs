@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_core::format::write::PartFile;
 use windrow_core::manifest::PARTS;
 use windrow_core::source::{FileInfo, Location, Schema, SharedSource, Source, Stored, check_span};
-use windrow_core::store::Object;
+use windrow_core::store::{Object, at_once};
 use windrow_core::{Decode, Error, Lengths, Result, Span, Values};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -84,7 +84,7 @@ impl Joined {
     }
 
     fn read<'a>(&'a self, piece: &Piece, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
-        let size = usize_of(piece.size)?;
+        let size = at_once(piece.size)?;
         self.files.values(piece.part)?.read(piece.start, size, scratch)
     }
 
@@ -276,8 +276,4 @@ impl Source for Stream {
     fn format(&self) -> &'static str {
         PARTS
     }
-}
-
-fn usize_of(size: u64) -> Result<usize> {
-    usize::try_from(size).map_err(|_| Error::unsupported(format!("{size} bytes at once on this machine")))
 }

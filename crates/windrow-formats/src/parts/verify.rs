@@ -41,10 +41,6 @@ impl Verify for Parts {
         }
         Ok(())
     }
-
-    fn has_own_checksums(&self) -> bool {
-        true
-    }
 }
 
 // The rows of an index in parts: their sizes and hashes.

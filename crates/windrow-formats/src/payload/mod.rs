@@ -8,12 +8,13 @@ mod write_example;
 use std::ops::Range;
 
 use windrow_core::format::{Options, Payload, Probe};
-use windrow_core::source::{FileInfo, SharedSource};
+use windrow_core::source::SharedSource;
 use windrow_core::{Array, DType, Error, Place, Result, Row, Value};
 
 pub(crate) use self::write::{Layout, begin};
 use crate::json_value::json_value;
 use windrow_core::format::columns::{self, Column, Found, Kind};
+use windrow_core::format::data_files::DataFiles;
 
 /// The name of the column that is the record itself.
 const WHOLE: &str = "";
@@ -21,7 +22,10 @@ const WHOLE: &str = "";
 /// Records of bytes.
 pub(crate) trait Blobs: Send + Sync + 'static {
     /// The name of the format.
-    fn format(&self) -> &'static str;
+    const FORMAT: &'static str;
+
+    /// Their files.
+    fn files(&self) -> &DataFiles;
 
     /// How many there are.
     fn count(&self) -> u64;
@@ -45,29 +49,21 @@ pub(crate) trait Blobs: Send + Sync + 'static {
     fn place(&self, record: u64) -> Result<(usize, Range<u64>)>;
 
     /// Asks for the bytes of a record, without waiting.
-    fn prefetch(&self, record: u64);
-
-    /// What a person calls a file.
-    fn name(&self, file: usize) -> String;
-
-    /// All files.
-    fn files(&self) -> Vec<FileInfo>;
-
-    /// A hash of the data, on top of what is read of it.
-    ///
-    /// # Errors
-    /// `Io`.
-    fn fingerprint(&self, of: &str) -> Result<u64>;
+    fn prefetch(&self, record: u64) {
+        if let Ok((file, place)) = self.place(record) {
+            self.files().prefetch(file, place.start, place.end - place.start);
+        }
+    }
 }
 
 /// Opens records of bytes as what `payload=` says they hold, else as examples where the first one is one, else as bytes.
 ///
 /// # Errors
 /// `Config` for options that do not fit each other; what reading the first record says.
-pub(crate) fn open(blobs: impl Blobs, probe: &Probe, options: &Options) -> Result<SharedSource> {
+pub(crate) fn open<B: Blobs>(blobs: B, probe: &Probe, options: &Options) -> Result<SharedSource> {
     let mut options = options.clone();
-    let beside = beside::of_each(probe, blobs.format(), blobs.files().len(), &options)?;
-    let written = probe.manifest.as_ref().filter(|written| written.format == blobs.format());
+    let beside = beside::of_each(probe, B::FORMAT, blobs.files().count(), &options)?;
+    let written = probe.manifest.as_ref().filter(|written| written.format == B::FORMAT);
     if let Some(written) = written.or(beside.as_ref()) {
         write::as_written(written, &mut options);
     }
@@ -103,7 +99,7 @@ fn at(blobs: &impl Blobs, record: u64, error: Error) -> Error {
     match blobs.place(record) {
         Ok((file, place)) => {
             let byte = error.place().byte.map_or(place.start, |byte| place.start + byte);
-            error.at(blobs.name(file)).record(record).byte(byte)
+            error.at(blobs.files().name(file)).record(record).byte(byte)
         }
         Err(_) => error.record(record),
     }
@@ -133,7 +129,7 @@ impl<B: Blobs> Records<B> {
         if let Some(name) = options.columns.iter().flatten().chain(&options.column).find(|_| !has_names) {
             return Err(Error::config(format!("the column {name:?} was asked for, but records are {holds}"))
                 .field("payload")
-                .hint("payload=\"json\" or payload=\"example\" has columns"));
+                .hint("@payload=json@ or @payload=example@ has columns"));
         }
         let (columns, numbers) = match (&options.column, &options.columns, options.dtype) {
             (Some(name), ..) => {
@@ -186,7 +182,7 @@ impl<B: Blobs> Records<B> {
         match row.remove(name) {
             Some(Value::Array(array)) => Ok(array),
             Some(Value::List(values)) => array_of_list(&values).ok_or_else(|| {
-                wrong("expected a list of numbers".to_string()).hint("columns= gives rows with any values")
+                wrong("expected a list of numbers".to_string()).hint("@columns@ gives rows with any values")
             }),
             Some(other) => Err(wrong(format!("expected numbers, found {}", other.shown()))),
             None => Err(wrong(format!("expected the column {name:?}, found none"))
@@ -217,7 +213,7 @@ pub(crate) fn array_of_list(values: &[Value]) -> Option<Array> {
 
 impl<B: Blobs> columns::Samples for Records<B> {
     fn format(&self) -> &'static str {
-        self.blobs.format()
+        B::FORMAT
     }
 
     fn count(&self) -> u64 {
@@ -285,8 +281,6 @@ impl<B: Blobs> columns::Samples for Records<B> {
         size: usize,
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8]> {
-        let start = usize::try_from(start).unwrap_or(usize::MAX);
-        let part = start..start.saturating_add(size);
         let all = match &self.columns[0].kind {
             Kind::Array(Some(_), _) => self.blobs.blob(sample, scratch)?,
             _ => {
@@ -294,28 +288,24 @@ impl<B: Blobs> columns::Samples for Records<B> {
                 scratch.as_slice()
             }
         };
-        all.get(part)
-            .ok_or_else(|| Error::new(windrow_core::Kind::Stale, "the record became shorter").record(sample))
+        columns::part(all, start, size, sample)
     }
 
     fn locate(&self, sample: u64, _column: Option<usize>) -> Result<(String, Range<u64>)> {
         let (file, place) = self.blobs.place(sample)?;
-        Ok((self.blobs.name(file), place))
+        Ok((self.blobs.files().name(file), place))
     }
 
     fn prefetch(&self, sample: u64) {
         self.blobs.prefetch(sample);
     }
 
-    fn name(&self, file: usize) -> String {
-        self.blobs.name(file)
-    }
-
-    fn files(&self) -> Vec<FileInfo> {
+    fn files(&self) -> &DataFiles {
         self.blobs.files()
     }
 
     fn fingerprint(&self, of: &str) -> Result<u64> {
-        self.blobs.fingerprint(&format!("{of} {:?}", self.payload))
+        let of = format!("{of} {:?}", self.payload);
+        self.blobs.files().fingerprint(&[B::FORMAT.as_bytes(), of.as_bytes()])
     }
 }

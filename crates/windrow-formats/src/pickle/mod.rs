@@ -11,6 +11,8 @@ use windrow_pickle::{Budget, Machine};
 
 use super::converted::{self, Parse, Shapes};
 
+use crate::open_options::{AXIS, COLUMN};
+
 /// Series in a Python pickle.
 #[derive(Clone, Copy, Debug)]
 pub struct Pickle;
@@ -23,7 +25,7 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "Python's pickle.dump",
     holds: &[Holds::Series],
     series_suffixes: &[".pkl", ".pkl.gz", ".pkl.zst", ".pickle", ".pickle.gz", ".pickle.zst"],
-    open_options: &["column", "axis"],
+    open_options: &[COLUMN, AXIS],
     ..FormatInfo::NONE
 };
 

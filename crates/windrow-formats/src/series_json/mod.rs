@@ -18,6 +18,8 @@ use self::write::WriteLines;
 use super::converted::{self, Event, Parse, START, Shapes, Sink, TARGET, word_of_target};
 use super::json_lines::NAME;
 
+use crate::open_options::{AXIS, COLUMN};
+
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// A list of series in one JSON file.
@@ -36,7 +38,7 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "any program",
     holds: &[Holds::Series],
     series_suffixes: json_kind::SUFFIXES,
-    open_options: &["column", "axis"],
+    open_options: &[COLUMN, AXIS],
     ..FormatInfo::NONE
 };
 
@@ -75,7 +77,7 @@ static LINES: FormatInfo = FormatInfo {
     written_by: "`windrow convert --to jsonl`, `wr.write`, any program",
     holds: &[Holds::Series],
     series_suffixes: lines::SUFFIXES,
-    open_options: &["column"],
+    open_options: &[COLUMN],
     written_as: "a line per record: a row as an object, numbers as {\"sequence\": [...]}",
     ..FormatInfo::NONE
 };
@@ -91,10 +93,7 @@ impl Format for SeriesJsonLines {
         let named = lines::is_named(&name) || !probe.is_folder && json_kind::is_lines(probe);
         // What was written as rows is read as rows, whatever numbers they hold.
         let are_rows = probe.manifest.as_ref().is_some_and(|written| written.format == NAME);
-        match !probe.is_folder && named && !are_rows && begins_with_a_series(&text_head(probe)) {
-            true => Confidence::Yes,
-            false => Confidence::No,
-        }
+        Confidence::yes_if(!probe.is_folder && named && !are_rows && begins_with_a_series(&text_head(probe)))
     }
 
     fn writer(&self, _options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {

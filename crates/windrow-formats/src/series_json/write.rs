@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use windrow_core::format::Format;
 use windrow_core::format::write::{
-    Begin, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file, no_records, not_json,
+    Begin, RecordWriter, Stored, Target, WriteFormat, WriteInfo, Written, no_records, not_json,
 };
 use windrow_core::manifest::Manifest;
 use windrow_core::output::{Growing, write_manifest_beside};
@@ -23,29 +23,14 @@ const SEQUENCE: &str = "sequence";
 pub(super) struct WriteLines;
 
 impl WriteFormat for WriteLines {
-    fn name(&self) -> &'static str {
-        SeriesJsonLines.name()
-    }
-
-    fn target(&self) -> Target {
-        Target::File(&[".jsonl", ".ndjson"])
-    }
-
-    fn names(&self, name: &str) -> Vec<String> {
-        names_of_file(name)
-    }
-
-    fn holds_rows(&self) -> bool {
-        true
-    }
-
-    fn bytes_per_number(&self, _dtype: DType) -> u64 {
-        // A digit, a comma and a space.
-        3
-    }
-
-    fn keeps_metadata(&self) -> bool {
-        true
+    fn info(&self) -> WriteInfo {
+        WriteInfo {
+            holds_rows: true,
+            keeps_metadata: true,
+            // A digit, a comma and a space.
+            bytes_per_number: Some(3),
+            ..WriteInfo::of(SeriesJsonLines.name(), Target::File(&[".jsonl", ".ndjson"]))
+        }
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {

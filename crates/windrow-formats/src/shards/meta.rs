@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use windrow_core::store::Object;
+use windrow_core::store::{Object, at_once};
 use windrow_core::{DType, Element, Error, Result};
 
 use super::super::json_value::error_byte;
@@ -54,8 +54,7 @@ impl Meta {
     /// `Corrupt` naming byte, field and sequence; `Unsupported` for a dtype that holds no numbers.
     pub(super) fn read(object: &dyn Object) -> Result<Meta> {
         let mut scratch = Vec::new();
-        let too_large = |_| Error::unsupported(format!("{} bytes at once on this machine", object.size()));
-        let size = usize::try_from(object.size()).map_err(|e| too_large(e).at(object.name()))?;
+        let size = at_once(object.size()).map_err(|e| e.at(object.name()))?;
         let text = object.read(0, size, &mut scratch)?;
         let mut told = Told { base: text.as_ptr() as usize, ..Told::default() };
         let mut parser = serde_json::Deserializer::from_slice(text);

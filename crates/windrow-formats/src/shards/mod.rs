@@ -15,7 +15,7 @@ use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
 use windrow_core::manifest::Manifest;
 use windrow_core::source::{Extras, FileInfo, Location, Schema, SharedSource, Source, check_span};
-use windrow_core::store::{Object, entry_if_there};
+use windrow_core::store::{Object, at_once, entry_if_there};
 use windrow_core::{DType, Decode, Element, Error, Kind, Lengths, Result, Span, Values};
 
 use self::meta::shard_number;
@@ -47,7 +47,7 @@ static INFO: FormatInfo = FormatInfo {
     write_options: &[
         WriteOption {
             name: "max_shard_bytes",
-            takes: Takes::Number("BYTES"),
+            takes: Takes::Bytes,
             help: "most bytes of a shard [default: 5368709120]",
             of_tokenize: false,
         },
@@ -110,7 +110,7 @@ impl Format for Shards {
         let object = probe.store.open(&probe.below(META)).map_err(|e| match e.kind() {
             Kind::NotFound => Error::not_found(format!("expected {META} beside the shards, found none"))
                 .at(probe.display())
-                .hint("open the folder; numbers without a description are read with format=\"tokens\""),
+                .hint("open the folder; numbers without a description are read with @format=tokens@"),
             _ => e,
         })?;
         let table = Table::of(&object)?;
@@ -259,20 +259,16 @@ impl Sequences {
 
     fn bytes<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         let first = self.first(span)?;
-        let usize_of = |size: u64| {
-            usize::try_from(size)
-                .map_err(|_| Error::unsupported(format!("{size} bytes at once on this machine")))
-        };
         let mut pieces = self.pieces(first, span.len).peekable();
         let Some(piece) = pieces.next() else { return Ok(&[]) };
         if pieces.peek().is_none() {
-            let size = usize_of(piece.size)?;
+            let size = at_once(piece.size)?;
             return self.files.get(piece.file)?.read(piece.start, size, scratch);
         }
         scratch.clear();
         let mut part = Vec::new();
         for piece in std::iter::once(piece).chain(pieces) {
-            let size = usize_of(piece.size)?;
+            let size = at_once(piece.size)?;
             scratch.extend_from_slice(self.files.get(piece.file)?.read(piece.start, size, &mut part)?);
         }
         Ok(scratch)

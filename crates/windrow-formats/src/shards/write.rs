@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use windrow_core::format::Format;
 use windrow_core::format::write::{
-    Begin, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written, each_number, no_ids,
+    Begin, ID_DTYPES, OwnOptions, RecordWriter, Stored, Target, WriteFormat, WriteInfo, Written, each_number,
+    no_ids,
 };
 use windrow_core::manifest::{CHECKSUMS_FILE, FileRow, Manifest};
 use windrow_core::output::{ChecksumsWriter, Disk, Growing, files};
@@ -32,19 +33,22 @@ impl WriteShards {
     /// With these options.
     pub(super) fn of(options: &mut OwnOptions) -> Result<WriteShards> {
         Ok(WriteShards {
-            max_shard_bytes: options.number("max_shard_bytes")?.unwrap_or(USUAL_SHARD),
+            max_shard_bytes: options.bytes("max_shard_bytes")?.unwrap_or(USUAL_SHARD),
             normalize: options.switch("normalize")?,
         })
     }
 }
 
 impl WriteFormat for WriteShards {
-    fn name(&self) -> &'static str {
-        Shards.name()
-    }
-
-    fn target(&self) -> Target {
-        Target::Folder
+    fn info(&self) -> WriteInfo {
+        WriteInfo {
+            keeps_metadata: true,
+            // What is normalised keeps its digits until it is.
+            handed_dtype: self.normalize.then_some(DType::F64),
+            id_dtypes: ID_DTYPES,
+            holds_any_numbers: true,
+            ..WriteInfo::of(Shards.name(), Target::Folder)
+        }
     }
 
     fn describe(&self) -> Map<String, Value> {
@@ -59,30 +63,12 @@ impl WriteFormat for WriteShards {
         }
     }
 
-    fn handed_dtype(&self, stored: DType) -> DType {
-        // What is normalised keeps its digits until it is.
-        if self.normalize { DType::F64 } else { stored }
-    }
-
-    fn id_dtypes(&self) -> &'static [DType] {
-        &[DType::U16, DType::U32, DType::U8, DType::U64, DType::I8, DType::I16, DType::I32, DType::I64]
-    }
-
-    fn holds_ids(&self) -> bool {
-        // They hold any numbers.
-        false
-    }
-
     fn is_own(&self, name: &str) -> bool {
         name == META || name == CHECKSUMS_FILE || (name.starts_with("data-") && name.ends_with(".bin"))
     }
 
     fn is_description(&self, name: &str) -> bool {
         name == META
-    }
-
-    fn keeps_metadata(&self) -> bool {
-        true
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {

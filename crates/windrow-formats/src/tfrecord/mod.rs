@@ -7,18 +7,19 @@ mod write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use windrow_core::format::verify::{Verifier, Verify};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
-use windrow_core::source::{FileInfo, SharedSource};
-use windrow_core::store::{Object, expanded, key, plain_name};
+use windrow_core::format::{FormatInfo, Holds, Options, Probe, WriteOption};
+use windrow_core::source::SharedSource;
+use windrow_core::store::{Object, at_once, expanded, key, plain_name};
 use windrow_core::{Error, Result};
 
 use self::ends::Ends;
 use self::write::WriteTfRecord;
+use crate::firsts::Firsts;
+use crate::in_files::{FileKind, is_named};
+use crate::open_options::{COLUMN, COLUMNS, PAYLOAD};
 use crate::payload::{self, Blobs};
-use crate::shard_names::{is_named, must_be_whole, verify_shards};
-use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
+use windrow_core::format::data_files::DataFiles;
 
 /// Bytes before a record: its length, and the checksum of that.
 const BEFORE: u64 = 12;
@@ -26,8 +27,7 @@ const BEFORE: u64 = 12;
 const AFTER: u64 = 4;
 
 /// Files of TFRecord.
-#[derive(Clone, Copy, Debug)]
-pub struct TfRecord;
+pub(crate) struct TfRecord;
 
 static INFO: FormatInfo = FormatInfo {
     name: "tfrecord",
@@ -38,120 +38,74 @@ static INFO: FormatInfo = FormatInfo {
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: &[".tfrecord", ".tfrecords", ".tfrecord.gz"],
     text_is_bytes: true,
-    open_options: &["column", "columns", "payload"],
+    open_options: &[COLUMN, COLUMNS, PAYLOAD],
     written_as: "one .tfrecord of tf.train.Example: rows, or arrays in a feature `tokens`",
-    write_options: &[WriteOption {
-        name: "to_column",
-        takes: Takes::Text("NAME"),
-        help: "the column of the numbers [default: tokens]",
-        of_tokenize: false,
-    }],
+    write_options: &[WriteOption::TO_COLUMN],
     ..FormatInfo::NONE
 };
 
-impl Verify for TfRecord {
-    fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
-        let keys = keys(probe);
-        // Compared whenever a record is read.
-        keys.iter().for_each(|key| out.covers(&probe.store.display(key), "CRC-32C of records"));
-        verify_shards(format, probe, &keys, out)
-    }
-}
+impl FileKind for TfRecord {
+    const INFO: &'static FormatInfo = &INFO;
+    const CHECKSUMS: Option<&'static str> = Some("CRC-32C of records");
 
-impl Format for TfRecord {
-    fn info(&self) -> &'static FormatInfo {
-        &INFO
+    // `x.tfrecord`, `x.tfrecords`, `x.tfrecord-00000-of-00002`, also compressed.
+    fn is_data(_: &Probe, name: &str) -> bool {
+        let name = plain_name(key::name_of(name));
+        is_named(name, ".tfrecord") || key::has_suffix(name, ".tfrecords")
     }
 
-    fn recognise(&self, probe: &Probe) -> Confidence {
-        match keys(probe).is_empty() {
-            true => Confidence::No,
-            false => Confidence::Yes,
-        }
+    fn writer(options: &mut OwnOptions) -> Result<Box<dyn WriteFormat>> {
+        Ok(Box::new(WriteTfRecord::of(options)?))
     }
 
-    fn joins(&self, probe: &Probe) -> Vec<String> {
-        names_to_join(probe, &keys(probe))
-    }
-
-    fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
-        Ok(Some(Box::new(WriteTfRecord::of(options)?)))
-    }
-
-    fn verifier(&self) -> &'static dyn Verify {
-        &TfRecord
-    }
-
-    fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
-        let keys = keys(probe);
-        if keys.is_empty() {
-            return Err(Error::not_found("expected `.tfrecord` files, found none").at(probe.display()));
-        }
-        must_be_whole(probe, &keys)?;
+    fn open(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<SharedSource> {
         let open = |key: &String| match plain_name(key) == key {
             true => probe.store.open(key),
             false => expanded(&probe.store, key, options.cache_limit),
         };
         let objects = keys.iter().map(open).collect::<Result<Vec<_>>>()?;
         let files = DataFiles::from_objects(probe.store.clone(), keys.clone(), objects);
-        let mut records = Records { ends: Vec::new(), firsts: vec![0], files };
+        let mut records = Records { ends: Vec::new(), firsts: Firsts::new(), files };
         for (file, key) in keys.iter().enumerate() {
             let find_index = || index::beside(probe.store.as_ref(), key);
             let ends = Ends::of(records.files.object(file)?.clone(), find_index)?;
-            let first = records.firsts[file];
-            records.firsts.push(first + ends.count());
+            records.firsts.push(ends.count());
             records.ends.push(ends);
         }
         payload::open(records, probe, options)
     }
 }
 
-// The files with records, in natural order.
-fn keys(probe: &Probe) -> Vec<String> {
-    top_files(probe, is_data)
-}
-
-// `x.tfrecord`, `x.tfrecords`, `x.tfrecord-00000-of-00002`, also compressed.
-fn is_data(name: &str) -> bool {
-    let name = plain_name(key::name_of(name));
-    is_named(name, ".tfrecord") || key::has_suffix(name, ".tfrecords")
-}
-
 /// The records of some files.
 struct Records {
     files: DataFiles,
     ends: Vec<Ends>,
-    /// The number of the first record of each file, and of all records at the end.
-    firsts: Vec<u64>,
+    firsts: Firsts,
 }
 
 impl Records {
     // The file of a record, and its frame.
     fn frame(&self, record: u64) -> Result<(usize, Range<u64>)> {
-        if record >= self.count() {
-            return Err(Error::out_of_range("record", record, self.count()));
-        }
-        let file = self.firsts.partition_point(|first| *first <= record) - 1;
-        Ok((file, self.ends[file].frame(record - self.firsts[file])?))
+        let (file, number) = self.firsts.find(record)?;
+        Ok((file, self.ends[file].frame(number)?))
     }
 }
 
 impl Blobs for Records {
-    fn format(&self) -> &'static str {
-        TfRecord.name()
+    const FORMAT: &'static str = INFO.name;
+
+    fn files(&self) -> &DataFiles {
+        &self.files
     }
 
     fn count(&self) -> u64 {
-        self.firsts[self.firsts.len() - 1]
+        self.firsts.count()
     }
 
     fn blob<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         let (file, frame) = self.frame(record)?;
         let object = self.files.get(file)?;
-        let size = frame.end - frame.start - BEFORE;
-        let size = usize::try_from(size).map_err(|_| {
-            Error::unsupported(format!("{size} bytes at once on this machine")).record(record)
-        })?;
+        let size = at_once(frame.end - frame.start - BEFORE).map_err(|e| e.record(record))?;
         if let Some(index) = self.ends[file].listed_by() {
             let found = length(object, frame.start).map_err(|e| e.record(record))?;
             if found + AFTER != size as u64 {
@@ -186,23 +140,9 @@ impl Blobs for Records {
     }
 
     fn prefetch(&self, record: u64) {
-        if let Ok((file, frame)) = self.frame(record)
-            && let Ok(object) = self.files.get(file)
-        {
-            object.prefetch(frame.start, frame.end - frame.start);
+        if let Ok((file, frame)) = self.frame(record) {
+            self.files.prefetch(file, frame.start, frame.end - frame.start);
         }
-    }
-
-    fn name(&self, file: usize) -> String {
-        self.files.name(file)
-    }
-
-    fn files(&self) -> Vec<FileInfo> {
-        self.files.infos()
-    }
-
-    fn fingerprint(&self, of: &str) -> Result<u64> {
-        self.files.fingerprint(&[TfRecord.name().as_bytes(), of.as_bytes()])
     }
 }
 

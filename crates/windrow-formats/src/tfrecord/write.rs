@@ -1,11 +1,11 @@
 //! One file of frames, as TensorFlow's TFRecordWriter writes it, and its manifest.
 
-use windrow_core::format::write::{Begin, OwnOptions, RecordWriter, Target, WriteFormat, names_of_file};
-use windrow_core::format::{Format, Payload};
+use windrow_core::format::Payload;
+use windrow_core::format::write::{Begin, OwnOptions, RecordWriter, Target, WriteFormat, WriteInfo};
 use windrow_core::output::Growing;
 use windrow_core::{DType, Error, Result};
 
-use super::{TfRecord, checksum};
+use super::{INFO, checksum};
 use crate::payload::{self, Layout};
 
 const USUAL_COLUMN: &str = "tokens";
@@ -24,12 +24,13 @@ impl WriteTfRecord {
 }
 
 impl WriteFormat for WriteTfRecord {
-    fn name(&self) -> &'static str {
-        TfRecord.name()
-    }
-
-    fn target(&self) -> Target {
-        Target::File(&[".tfrecord", ".tfrecords"])
+    fn info(&self) -> WriteInfo {
+        WriteInfo {
+            holds_rows: true,
+            keeps_metadata: true,
+            bytes_per_number: Some(1),
+            ..WriteInfo::of(INFO.name, Target::File(&[".tfrecord", ".tfrecords"]))
+        }
     }
 
     fn stored_dtype(&self, given: DType, asked: Option<DType>) -> Result<DType> {
@@ -37,29 +38,13 @@ impl WriteFormat for WriteTfRecord {
             (_, Some(dtype @ (DType::I64 | DType::F32))) => Ok(dtype),
             (DType::F64, None) => Err(Error::config("tf.train.Example holds float32, and these are float64")
                 .field("dtype")
-                .hint("choose dtype=\"float32\"")),
+                .hint("choose @as_dtype=float32@")),
             (given, None) if given.is_integer() || given == DType::Bool => Ok(DType::I64),
             (_, None) => Ok(DType::F32),
             (_, Some(dtype)) => Err(Error::config(format!("tf.train.Example holds no {dtype} values"))
                 .field("dtype")
-                .hint("choose dtype=\"int64\" or dtype=\"float32\"")),
+                .hint("choose @as_dtype=int64@ or @as_dtype=float32@")),
         }
-    }
-
-    fn bytes_per_number(&self, _dtype: DType) -> u64 {
-        1
-    }
-
-    fn names(&self, name: &str) -> Vec<String> {
-        names_of_file(name)
-    }
-
-    fn holds_rows(&self) -> bool {
-        true
-    }
-
-    fn keeps_metadata(&self) -> bool {
-        true
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {

@@ -7,14 +7,14 @@ use windrow_core::{Error, Lengths, Result, Span, Values};
 
 use super::Streams;
 use super::ends::Ends;
+use crate::firsts::Firsts;
 
 /// The documents of token files.
 pub(super) struct Documents {
     streams: Streams,
     eos: i64,
     ends: Vec<Ends>,
-    /// Number of the first document of each file, and of all documents at the end.
-    firsts: Vec<u64>,
+    firsts: Firsts,
     uniform: Option<u64>,
 }
 
@@ -34,32 +34,25 @@ impl Documents {
         }
         let dtype = streams.schema.element.dtype;
         let mut ends = Vec::with_capacity(streams.files.count());
-        let mut firsts = vec![0];
+        let mut firsts = Firsts::new();
         for file in 0..streams.files.count() {
             let found = Ends::of(streams.files.get(file)?, dtype, eos)?;
-            firsts.push(firsts[file] + found.count());
+            firsts.push(found.count());
             ends.push(found);
         }
-        if firsts[ends.len()] == ends.len() as u64 {
-            log::warn!("{}: the EOS token {eos} ends no document but the last", streams.files.name(0));
+        if firsts.count() == ends.len() as u64 {
+            windrow_core::warn!(
+                "{}: the EOS token {eos} ends no document but the last",
+                streams.files.name(0)
+            );
         }
         let uniform =
             ends.first().and_then(|e| e.uniform).filter(|u| ends.iter().all(|e| e.uniform == Some(*u)));
         Ok(Documents { streams, eos, ends, firsts, uniform })
     }
 
-    // A document's file, and its number there.
-    fn find(&self, record: u64) -> Result<(usize, u64)> {
-        if record >= self.len() {
-            return Err(Error::out_of_range("record", record, self.len()));
-        }
-        // Every file holds a document, so the first numbers are all different.
-        let file = self.firsts.partition_point(|first| *first <= record) - 1;
-        Ok((file, record - self.firsts[file]))
-    }
-
     fn document(&self, record: u64) -> Result<(usize, Range<u64>)> {
-        let (file, document) = self.find(record)?;
+        let (file, document) = self.firsts.find(record)?;
         let (start, length) = self.ends[file].place(document).map_err(|e| e.record(record))?;
         Ok((file, start..start + length))
     }
@@ -74,7 +67,7 @@ impl Documents {
 
 impl Lengths for Documents {
     fn len(&self) -> u64 {
-        self.firsts[self.ends.len()]
+        self.firsts.count()
     }
 
     fn length(&self, record: u64) -> Result<u64> {
@@ -85,8 +78,8 @@ impl Lengths for Documents {
         let mut done = 0;
         while done < out.len() {
             let record = first + done as u64;
-            let (file, document) = self.find(record)?;
-            let left = usize::try_from(self.firsts[file + 1] - record).unwrap_or(usize::MAX);
+            let (file, document) = self.firsts.find(record)?;
+            let left = usize::try_from(self.ends[file].count() - document).unwrap_or(usize::MAX);
             let n = left.min(out.len() - done);
             self.ends[file].lengths(document, &mut out[done..done + n]).map_err(|e| e.record(record))?;
             done += n;

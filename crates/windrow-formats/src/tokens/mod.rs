@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use windrow_core::format::discover::{natural_order, refuse_copies};
 use windrow_core::format::verify::Verify;
-use windrow_core::format::vocabulary::check_ids;
+use windrow_core::format::vocabulary::check_asked;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{
-    Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, foreign, splits,
+    Confidence, FileNames, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, foreign, splits,
 };
 use windrow_core::source::{FileInfo, Location, Schema, SharedSource, Source, check_span};
 use windrow_core::store::{Object, expanded, key, plain_name};
@@ -25,6 +25,8 @@ use self::claims::Claims;
 use self::documents::Documents;
 use self::write::WriteTokens;
 use windrow_core::format::data_files::DataFiles;
+
+use crate::open_options::EOS;
 
 /// Headerless token files.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +42,7 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "`windrow tokenize --to tokens`, `windrow convert --to tokens`, `windrow dummy`, `wr.write`, numpy's tofile",
     holds: &[Holds::Tokens],
     data_suffixes: &[".bin"],
-    open_options: &["eos"],
+    open_options: &[EOS],
     written_as: "one headerless row of token IDs",
     write_options: &[WriteOption {
         name: "block_sums",
@@ -48,6 +50,11 @@ static INFO: FormatInfo = FormatInfo {
         help: "keep no block checksums",
         of_tokenize: true,
     }],
+    checks_manifest: true,
+    names: FileNames {
+        before: |name| Some(plain_name(name)).filter(|plain| *plain != name && is_bin(plain)),
+        ..FileNames::NONE
+    },
     ..FormatInfo::NONE
 };
 
@@ -69,10 +76,6 @@ impl Format for Tokens {
             (_, true) => Confidence::Maybe,
             _ => Confidence::No,
         }
-    }
-
-    fn checks_manifest(&self) -> bool {
-        true
     }
 
     fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
@@ -139,9 +142,7 @@ impl Format for Tokens {
             Some(eos) => Arc::new(Documents::new(streams, eos).map_err(|e| e.or_at(probe.display()))?),
             None => Arc::new(streams),
         };
-        if let Some(vocab_size) = options.vocab_size.filter(|v| known.is_none_or(|known| known > *v)) {
-            check_ids(source.as_ref(), vocab_size)?;
-        }
+        check_asked(source.as_ref(), options.vocab_size, known)?;
         Ok(source)
     }
 }
@@ -190,7 +191,7 @@ fn dtype(written: Option<DType>, asked: Option<DType>, probe: &Probe) -> Result<
         (Some(written), Some(asked)) if written != asked => {
             return Err(Error::mismatch(format!("dtype {asked} was asked for, the manifest says {written}"))
                 .at(probe.display())
-                .hint("leave dtype= out"));
+                .hint("leave @dtype@ out"));
         }
         (Some(dtype), _) | (None, Some(dtype)) => dtype,
         (None, None) => return Ok(None),
@@ -222,7 +223,7 @@ fn length(files: &DataFiles, file: usize, dtype: DType) -> Result<u64> {
         ))
         .at(files.name(file))
         .byte(size - over)
-        .hint("the copy looks unfinished, or the token IDs are of another dtype=")),
+        .hint("the copy looks unfinished, or the token IDs are of another @dtype@")),
     }
 }
 
@@ -288,10 +289,8 @@ impl Source for Streams {
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         let width = self.schema.element.size() as u64;
         for (span, _) in spans {
-            if let Ok(file) = self.file(span)
-                && let Ok(object) = self.files.get(file)
-            {
-                object.prefetch(span.start * width, span.len * width);
+            if let Ok(file) = self.file(span) {
+                self.files.prefetch(file, span.start * width, span.len * width);
             }
         }
     }

@@ -3,7 +3,6 @@
 use windrow_core::format::verify::{Content, Verifier, Verify};
 use windrow_core::format::{Format, Options, Probe};
 use windrow_core::manifest::Manifest;
-use windrow_core::store::{key, plain_name};
 use windrow_core::{DType, Result};
 
 use super::{Tokens, guess};
@@ -41,9 +40,5 @@ impl Verify for Tokens {
 
     fn ids(&self, manifest: &Manifest) -> Option<(DType, u64)> {
         manifest.dtype.zip(manifest.vocab_size)
-    }
-
-    fn name_before<'n>(&self, name: &'n str) -> Option<&'n str> {
-        Some(plain_name(name)).filter(|plain| *plain != name && key::has_suffix(plain, ".bin"))
     }
 }

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use windrow_core::format::Format;
 use windrow_core::format::lines::INDEX_ROWS_BELOW;
 use windrow_core::format::write::{
-    Begin, CorpusPlace, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written, names_of_file,
-    no_ids, only_of_tokenize,
+    Begin, CorpusPlace, OwnOptions, RecordWriter, Stored, Target, WriteFormat, WriteInfo, Written,
+    names_of_file, no_ids, only_of_tokenize,
 };
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::{ChecksumsWriter, Disk, Growing, files, replaced, write_manifest_beside};
@@ -37,24 +37,16 @@ impl WriteTokens {
 }
 
 impl WriteFormat for WriteTokens {
-    fn name(&self) -> &'static str {
-        Tokens.name()
-    }
-
-    fn target(&self) -> Target {
-        Target::File(&[""])
+    fn info(&self) -> WriteInfo {
+        WriteInfo {
+            id_dtypes: &[DType::U16, DType::U32, DType::U8, DType::I32, DType::I64],
+            is_stream: true,
+            ..WriteInfo::of(Tokens.name(), Target::File(&[""]))
+        }
     }
 
     fn describe(&self) -> Map<String, Value> {
         Map::from_iter([("block_sums".to_string(), json!(self.block_sums))])
-    }
-
-    fn id_dtypes(&self) -> &'static [DType] {
-        &[DType::U16, DType::U32, DType::U8, DType::I32, DType::I64]
-    }
-
-    fn names(&self, name: &str) -> Vec<String> {
-        names_of_file(name)
     }
 
     fn corpus_place(&self) -> CorpusPlace {
@@ -73,16 +65,12 @@ impl WriteFormat for WriteTokens {
         }
     }
 
-    fn is_stream(&self) -> bool {
-        true
-    }
-
     fn may_replace(&self, out: &Path) -> Result<()> {
         replaced::stream(out, STREAM)
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {
-        begin.only(self.id_dtypes(), "token files")?;
+        begin.only(self.info().id_dtypes, "token files")?;
         let is_corpus = begin.corpus.is_some();
         if self.is_given && !is_corpus {
             return Err(only_of_tokenize("block_sums"));
@@ -127,7 +115,7 @@ struct Writer {
 impl RecordWriter for Writer {
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         if !record.extras.is_empty() && !self.warned {
-            log::warn!("a token file holds token IDs only: the metadata of records is left out");
+            windrow_core::warn!("a token file holds token IDs only: the metadata of records is left out");
             self.warned = true;
         }
         self.documents += u64::from(record.is_last);

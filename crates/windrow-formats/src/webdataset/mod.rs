@@ -25,6 +25,8 @@ use self::write::WriteWebDataset;
 use windrow_core::format::columns;
 use windrow_core::format::data_files::{DataFiles, names_to_join, top_files};
 
+use crate::open_options::{COLUMN, COLUMNS};
+
 const SUFFIXES: &[&str] = &[".tar", ".tar.gz", ".tgz", ".tar.zst"];
 /// The suffix of the numbers that windrow writes.
 const NUMBERS: &str = "npy";
@@ -43,14 +45,15 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "`windrow convert --to webdataset`, `wr.write`, webdataset, Megatron-Energon, tar",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
     data_suffixes: SUFFIXES,
-    open_options: &["column", "columns"],
+    open_options: &[COLUMN, COLUMNS],
     written_as: "shard-NNNNNN.tar: rows, a member for each column, or arrays in members `npy`",
     write_options: &[WriteOption {
         name: "size_limit",
-        takes: Takes::Number("BYTES"),
+        takes: Takes::Bytes,
         help: "most bytes of a shard [default: 1073741824]",
         of_tokenize: false,
     }],
+    checks_manifest: true,
     ..FormatInfo::NONE
 };
 
@@ -66,10 +69,7 @@ impl Format for WebDataset {
         }
         if keys.is_empty() {
             let is_below = probe.is_folder && probe.names().any(is_archive);
-            return match is_below && self.defines_splits(probe) {
-                true => Confidence::Yes,
-                false => Confidence::No,
-            };
+            return Confidence::yes_if(is_below && self.defines_splits(probe));
         }
         // An archive may also lie beside other data: it was unpacked there, or is not about it.
         let stems: Vec<&str> = keys.iter().map(|key| stem(probe.name_of(key))).collect();
@@ -95,10 +95,6 @@ impl Format for WebDataset {
     fn defines_splits(&self, probe: &Probe) -> bool {
         // A file that cannot be read says so when it is opened.
         Splits::of(probe).map_or(true, |splits| splits.is_some())
-    }
-
-    fn checks_manifest(&self) -> bool {
-        true
     }
 
     fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {

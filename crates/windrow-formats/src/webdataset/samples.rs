@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use windrow_core::format::{Format, Options};
-use windrow_core::source::FileInfo;
-use windrow_core::store::Object;
+use windrow_core::store::{Object, at_once};
 use windrow_core::{Array, DType, Error, Kind as ErrorKind, Result, Row, Value};
 
 use super::WebDataset;
@@ -12,6 +11,7 @@ use super::names::{key_and_suffix, key_text};
 use super::table::{MOST_SUFFIXES, Table, too_many};
 use super::tar::Walk;
 use super::values::{Coding, Holds};
+use crate::firsts::Firsts;
 use crate::npy::{Header, MOST_PREFIX};
 use windrow_core::format::columns::{self, Column, Found, Kind};
 use windrow_core::format::data_files::DataFiles;
@@ -52,8 +52,7 @@ impl Shard {
 pub(super) struct Samples {
     files: DataFiles,
     shards: Vec<Shard>,
-    /// The number of the first sample of each archive, and of all samples at the end.
-    firsts: Vec<u64>,
+    firsts: Firsts,
     columns: Vec<Column>,
     /// A row has all the columns that are asked for, with null for members that a sample lacks.
     fills: bool,
@@ -79,7 +78,7 @@ impl Samples {
     /// # Errors
     /// What walking through the archives says.
     pub(super) fn open(files: DataFiles, excluded: Vec<Vec<u64>>, options: &Options) -> Result<Samples> {
-        let (mut shards, mut firsts) = (Vec::new(), vec![0u64]);
+        let (mut shards, mut firsts) = (Vec::new(), Firsts::new());
         for (file, excluded) in excluded.into_iter().enumerate() {
             let object = files.object(file)?.clone();
             let table = Table::of(&object)?;
@@ -92,7 +91,7 @@ impl Samples {
                 .field("exclude"));
             }
             let shard = Shard { table, excluded };
-            firsts.push(firsts[firsts.len() - 1] + shard.count());
+            firsts.push(shard.count());
             shards.push(shard);
         }
         let mut suffixes: Vec<&str> = Vec::new();
@@ -124,13 +123,9 @@ impl Samples {
 
     // The archive of a sample, and where its headers and members are.
     fn place(&self, sample: u64) -> Result<(usize, Range<u64>)> {
-        if sample >= self.firsts[self.shards.len()] {
-            return Err(Error::out_of_range("record", sample, self.firsts[self.shards.len()]));
-        }
-        // An archive without samples begins where the next one does.
-        let file = self.firsts[..self.shards.len()].partition_point(|first| *first <= sample) - 1;
+        let (file, number) = self.firsts.find(sample)?;
         let shard = &self.shards[file];
-        Ok((file, shard.table.range(shard.number(sample - self.firsts[file]))?))
+        Ok((file, shard.table.range(shard.number(number))?))
     }
 
     fn sample(&self, sample: u64) -> Result<Sample> {
@@ -223,9 +218,7 @@ fn whole_numbers(size: u64, dtype: DType) -> Result<u64> {
 
 // The bytes of a member.
 fn read<'a>(object: &'a dyn Object, place: &Range<u64>, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
-    let size = place.end - place.start;
-    let size = usize::try_from(size)
-        .map_err(|_| Error::unsupported(format!("{size} bytes at once on this machine")).at(object.name()))?;
+    let size = at_once(place.end - place.start).map_err(|e| e.at(object.name()))?;
     object.read(place.start, size, scratch)
 }
 
@@ -242,7 +235,7 @@ fn member_error(
         return error.record(number);
     }
     let byte = place.start + error.place().byte.unwrap_or(0);
-    let hint = error.hint_text().unwrap_or("columns= leaves it out").to_string();
+    let hint = error.hint_text().unwrap_or("@columns@ leaves it out").to_string();
     Error::corrupt(format!("the member {:?}: {}", format!("{}.{suffix}", sample.key), error.message()))
         .at(object.name())
         .record(number)
@@ -257,7 +250,7 @@ impl columns::Samples for Samples {
     }
 
     fn count(&self) -> u64 {
-        self.firsts[self.shards.len()]
+        self.firsts.count()
     }
 
     fn columns(&self) -> &[Column] {
@@ -340,10 +333,7 @@ impl columns::Samples for Samples {
         let member = self.sample(sample)?;
         let dtype = (Coding::of(suffix).holds == Holds::Bytes).then_some(found.dtype);
         *scratch = self.array_in(sample, &member, suffix, dtype)?.bytes;
-        let start = usize::try_from(start).unwrap_or(usize::MAX);
-        scratch
-            .get(start..start.saturating_add(size))
-            .ok_or_else(|| Error::new(ErrorKind::Stale, "the record became shorter").record(sample))
+        columns::part(scratch, start, size, sample)
     }
 
     fn is_stored(&self, _column: usize, found: &Found) -> Result<bool> {
@@ -363,19 +353,13 @@ impl columns::Samples for Samples {
     }
 
     fn prefetch(&self, sample: u64) {
-        if let Ok((file, place)) = self.place(sample)
-            && let Ok(object) = self.files.get(file)
-        {
-            object.prefetch(place.start, place.end - place.start);
+        if let Ok((file, place)) = self.place(sample) {
+            self.files.prefetch(file, place.start, place.end - place.start);
         }
     }
 
-    fn name(&self, file: usize) -> String {
-        self.files.name(file)
-    }
-
-    fn files(&self) -> Vec<FileInfo> {
-        self.files.infos()
+    fn files(&self) -> &DataFiles {
+        &self.files
     }
 
     fn fingerprint(&self, of: &str) -> Result<u64> {

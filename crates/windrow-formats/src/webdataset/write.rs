@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use windrow_core::format::Format;
-use windrow_core::format::write::{Begin, OwnOptions, RecordWriter, Stored, Target, WriteFormat, Written};
+use windrow_core::format::write::{
+    Begin, OwnOptions, RecordWriter, Stored, Target, WriteFormat, WriteInfo, Written,
+};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::Growing;
 use windrow_core::{DType, Error, Result, Row, Value};
@@ -31,7 +33,7 @@ pub(super) struct WriteWebDataset {
 impl WriteWebDataset {
     /// With these options.
     pub(super) fn of(options: &mut OwnOptions) -> Result<WriteWebDataset> {
-        let size_limit = options.number("size_limit")?.unwrap_or(USUAL_SIZE);
+        let size_limit = options.bytes("size_limit")?.unwrap_or(USUAL_SIZE);
         match size_limit {
             0 => Err(Error::config("size_limit is 0, expected 1 or more").field("size_limit")),
             size_limit => Ok(WriteWebDataset { size_limit }),
@@ -40,12 +42,12 @@ impl WriteWebDataset {
 }
 
 impl WriteFormat for WriteWebDataset {
-    fn name(&self) -> &'static str {
-        WebDataset.name()
-    }
-
-    fn target(&self) -> Target {
-        Target::Folder
+    fn info(&self) -> WriteInfo {
+        WriteInfo {
+            holds_rows: true,
+            keeps_metadata: true,
+            ..WriteInfo::of(WebDataset.name(), Target::Folder)
+        }
     }
 
     fn stored_dtype(&self, given: DType, asked: Option<DType>) -> Result<DType> {
@@ -56,14 +58,6 @@ impl WriteFormat for WriteWebDataset {
     fn is_own(&self, name: &str) -> bool {
         let is_shard = name.starts_with("shard-") && name.ends_with(".tar");
         is_shard || [MANIFEST_FILE, CHECKSUMS_FILE].contains(&name)
-    }
-
-    fn holds_rows(&self) -> bool {
-        true
-    }
-
-    fn keeps_metadata(&self) -> bool {
-        true
     }
 
     fn begin(&self, begin: &Begin<'_>) -> Result<Box<dyn RecordWriter>> {

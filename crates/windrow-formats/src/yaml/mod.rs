@@ -12,6 +12,8 @@ use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe
 use windrow_core::source::SharedSource;
 use windrow_core::store::plain_name;
 
+use crate::open_options::{AXIS, COLUMN};
+
 /// A list of series in one YAML file.
 #[derive(Clone, Copy, Debug)]
 pub struct Yaml;
@@ -24,7 +26,7 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "any program",
     holds: &[Holds::Series],
     series_suffixes: &[".yaml", ".yaml.gz", ".yaml.zst", ".yml", ".yml.gz", ".yml.zst"],
-    open_options: &["column", "axis"],
+    open_options: &[COLUMN, AXIS],
     ..FormatInfo::NONE
 };
 

@@ -1,7 +1,7 @@
 //! Which of its two layouts a file of `torch.save` has.
 
 use windrow_core::format::foreign::TORCH_STREAM;
-use windrow_core::store::Object;
+use windrow_core::store::{Object, at_once};
 use windrow_core::{Error, Result};
 
 use super::TorchArchive;
@@ -30,10 +30,7 @@ impl<'a> TorchSave<'a> {
         let mut begin = Vec::new();
         let head = object.read(0, object.size().min(TORCH_STREAM.len() as u64) as usize, &mut begin)?;
         if head.starts_with(TORCH_STREAM) {
-            let too_large =
-                |_| Error::unsupported(format!("{} bytes at once on this machine", object.size()));
-            let size = usize::try_from(object.size()).map_err(too_large)?;
-            return Ok(TorchSave::Stream(object.read(0, size, scratch)?));
+            return Ok(TorchSave::Stream(object.read(0, at_once(object.size())?, scratch)?));
         }
         if !head.starts_with(ARCHIVE_MAGIC) {
             let found: Vec<String> = head.iter().take(8).map(|byte| format!("{byte:02x}")).collect();

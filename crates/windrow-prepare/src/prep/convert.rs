@@ -11,7 +11,7 @@ use windrow_core::source::{Kind, Schema, Source};
 use windrow_core::store::{is_url, without_secrets};
 use windrow_core::{Buffer, DType, Error, Progress, Result, Span, Watch, check, store};
 
-use super::job::{CONVERT, Job, JobInput, absolute, refuse_secrets, tasks_of};
+use super::job::{CONVERT, Job, JobInput, Tasks, absolute, refuse_secrets, tasks_of};
 use super::merge::gathered;
 use super::part::is_whole;
 use super::place::{Draft, Place};
@@ -39,7 +39,8 @@ impl Conversion<'_> {
 
     // In which the writer of the format is handed numbers.
     fn dtype(&self) -> Result<DType> {
-        Ok(self.format.handed_dtype(stored_dtype(self.schema(), self.format, self.options)?))
+        let stored = stored_dtype(self.schema(), self.format, self.options)?;
+        Ok(self.format.info().handed_dtype.unwrap_or(stored))
     }
 
     // What decides the parts.
@@ -79,16 +80,8 @@ impl Conversion<'_> {
 /// # Errors
 /// `Config` for records that are not numbers, for arrays beside them, and for what the format cannot hold; `Unsupported` for a URL
 /// with a query or a password; what the source says.
-pub fn plan_convert(
-    conversion: &Conversion<'_>,
-    path: &Path,
-    out: &Path,
-    task_bytes: u64,
-    settings: Value,
-) -> Result<Job> {
-    if task_bytes == 0 {
-        return Err(Error::config("task_bytes is 0; expected at least 1").field("task_bytes"));
-    }
+pub fn plan_convert(conversion: &Conversion<'_>, path: &Path, tasks: Tasks<'_>) -> Result<Job> {
+    tasks.check()?;
     refuse_secrets(path)?;
     conversion.check()?;
     refuse_empty(conversion.source, conversion.options)?;
@@ -102,11 +95,11 @@ pub fn plan_convert(
         row: FileRow { name: without_secrets(&name), size, ..FileRow::default() },
         path: if is_url(path) { path.to_path_buf() } else { absolute(path) },
         // A task without a record would be for nothing.
-        tasks: tasks_of(bytes, task_bytes).min(source.len()).max(1),
+        tasks: tasks_of(bytes, tasks.bytes).min(source.len()).max(1),
         files: std::mem::take(&mut manifest.inputs),
         ..JobInput::default()
     };
-    Ok(Job::of(CONVERT, vec![input], manifest, task_bytes, out, settings))
+    Ok(Job::of(CONVERT, vec![input], manifest, tasks))
 }
 
 /// What a worker has to know to run tasks that convert.

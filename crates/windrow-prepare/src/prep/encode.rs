@@ -11,7 +11,7 @@ use windrow_core::source::SharedSource;
 use windrow_core::store::{Local, Store, entry_if_there};
 use windrow_core::{Error, Result, Watch};
 
-use super::job::{ENCODE, Job, JobInput, absolute};
+use super::job::{ENCODE, Job, JobInput, Tasks, absolute};
 use super::merge::{FAILED, gathered};
 use super::part::is_whole;
 use super::place::{Draft, Place};
@@ -22,17 +22,8 @@ use super::task::{changed, run_task, show_values};
 ///
 /// # Errors
 /// `Config` for `task_bytes` of 0; `NotFound` for a file that is not there.
-pub fn plan_encode(
-    folder: &Path,
-    files: &[String],
-    manifest: Manifest,
-    task_bytes: u64,
-    out: &Path,
-    settings: Value,
-) -> Result<Job> {
-    if task_bytes == 0 {
-        return Err(Error::config("task_bytes is 0; expected at least 1").field("task_bytes"));
-    }
+pub fn plan_encode(folder: &Path, files: &[String], manifest: Manifest, tasks: Tasks<'_>) -> Result<Job> {
+    tasks.check()?;
     let store = Local::new(folder);
     let row = |name: &String| {
         let entry = store.entry(name)?;
@@ -40,7 +31,7 @@ pub fn plan_encode(
         Ok(FileRow { name: name.clone(), size, modified_ns, ..FileRow::default() })
     };
     let files = files.iter().map(row).collect::<Result<Vec<_>>>()?;
-    let last = places(&files, task_bytes).last().unwrap_or(0);
+    let last = places(&files, tasks.bytes).last().unwrap_or(0);
     let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
     let size = files.iter().map(|file| file.size).sum();
     let input = JobInput {
@@ -50,7 +41,7 @@ pub fn plan_encode(
         files,
         ..JobInput::default()
     };
-    Ok(Job::of(ENCODE, vec![input], manifest, task_bytes, out, settings))
+    Ok(Job::of(ENCODE, vec![input], manifest, tasks))
 }
 
 // The task of each file: the one that its first byte is in, where all files follow each other. Of a file that is longer than a

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use serde_json::Value;
 use windrow_core::format::write::{PartFile, Parts};
 use windrow_core::format::{Table, in_parts, line_index};
 use windrow_core::manifest::{FileRow, Part};
@@ -11,7 +10,7 @@ use windrow_core::store::{is_url, open_if_there};
 use windrow_core::{Error, Kind, Progress, Result, Watch, check};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::job::{INDEX, Job, JobInput, absolute, refuse_secrets, tasks_of};
+use super::job::{INDEX, Job, JobInput, Tasks, absolute, refuse_secrets, tasks_of};
 use super::part::{file_of, part_of, read_whole};
 use super::place::{Draft, Place};
 use super::plan::kept;
@@ -38,16 +37,12 @@ pub fn plan_index(
     table: Table,
     stores: &dyn Stores,
     base: &Path,
-    out: &Path,
     options: &IndexOptions,
-    task_bytes: u64,
-    settings: Value,
+    tasks: Tasks<'_>,
 ) -> Result<Job> {
     let format = line_index(table)?;
     format.check_folder_name("index_folder", &options.index_folder)?;
-    if task_bytes == 0 {
-        return Err(Error::config("task_bytes is 0; expected at least 1").field("task_bytes"));
-    }
+    tasks.check()?;
     if options.checksum {
         return Err(Error::config("hashes of whole files are not taken in tasks").field("checksum"));
     }
@@ -71,10 +66,10 @@ pub fn plan_index(
     let planned = |input: &Input| JobInput {
         row: kept(&input.file, &input.row),
         path: if is_url(&input.file) { input.file.clone() } else { absolute(&input.file) },
-        tasks: tasks_of(input.row.size, task_bytes),
+        tasks: tasks_of(input.row.size, tasks.bytes),
         ..JobInput::default()
     };
-    Ok(Job::of(INDEX, inputs.iter().map(planned).collect(), manifest, task_bytes, out, settings))
+    Ok(Job::of(INDEX, inputs.iter().map(planned).collect(), manifest, tasks))
 }
 
 /// What a worker has to know to run tasks that find lines.

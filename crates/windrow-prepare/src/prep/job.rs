@@ -96,17 +96,30 @@ impl JobInput {
     }
 }
 
+/// How a job is split, and where it goes.
+pub struct Tasks<'a> {
+    /// The folder of the parts, and of the job.
+    pub out: &'a Path,
+    /// Bytes of input of a task, about.
+    pub bytes: u64,
+    /// What the workers are made of.
+    pub settings: Value,
+}
+
+impl Tasks<'_> {
+    pub(super) fn check(&self) -> Result<()> {
+        match self.bytes {
+            0 => Err(Error::config("task_bytes is 0; expected at least 1").field("task_bytes")),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Job {
     /// What is to be done with these inputs, of which each has some tasks; `manifest` says what decides the parts, and `settings` is
     /// for the workers.
-    pub(super) fn of(
-        task: &str,
-        inputs: Vec<JobInput>,
-        manifest: Manifest,
-        task_bytes: u64,
-        out: &Path,
-        settings: Value,
-    ) -> Job {
+    pub(super) fn of(task: &str, inputs: Vec<JobInput>, manifest: Manifest, tasks: Tasks<'_>) -> Job {
+        let Tasks { out, bytes, settings } = tasks;
         let job = Job {
             task: task.to_string(),
             inputs,
@@ -115,7 +128,7 @@ impl Job {
             dtype: manifest.dtype,
             vocab_size: manifest.vocab_size,
             eos: manifest.eos,
-            task_bytes,
+            task_bytes: bytes,
             out: if is_url(out) { out.display().to_string() } else { absolute(out).display().to_string() },
             settings,
             ..Job::default()

@@ -17,7 +17,7 @@ mod task;
 pub use convert::{Conversion, ConvertWorker, join_convert, plan_convert};
 pub use encode::{EncodeFiles, EncodeWorker, Records, check_files, encoded, plan_encode};
 pub use index::{IndexWorker, join_index, plan_index};
-pub use job::{CONVERT, ENCODE, INDEX, Job, JobInput, TASK_BYTES, TOKENIZE};
+pub use job::{CONVERT, ENCODE, INDEX, Job, JobInput, TASK_BYTES, TOKENIZE, Tasks};
 pub use join::join;
 pub use merge::merge;
 pub use place::{Folder, Place, clean};

@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use windrow_core::format::Table;
 use windrow_core::manifest::FileRow;
 use windrow_core::store::{is_url, without_secrets};
 use windrow_core::{Error, Result};
 
-use super::job::{Job, JobInput, TOKENIZE, absolute, refuse_secrets, tasks_of};
+use super::job::{Job, JobInput, TOKENIZE, Tasks, absolute, refuse_secrets, tasks_of};
 use crate::encode::Encode;
 use crate::input::Input;
 use crate::places::{Places, Stores};
@@ -23,20 +22,15 @@ use crate::tokenize::{TokenizeOptions, find, no_texts, rules, wanted};
 /// # Errors
 /// As [`tokenize`](crate::tokenize()) before anything is read; `Config` for `task_bytes` of 0, and for tracks, which parts do not hold;
 /// `Unsupported` for a URL with a query or a password.
-#[expect(clippy::too_many_arguments, reason = "what tokenize takes, and how it is split")]
 pub fn plan_tokenize(
     table: Table,
     stores: &dyn Stores,
     inputs: &[PathBuf],
-    out: &Path,
     encode: &dyn Encode,
     options: &TokenizeOptions,
-    task_bytes: u64,
-    settings: Value,
+    tasks: Tasks<'_>,
 ) -> Result<Job> {
-    if task_bytes == 0 {
-        return Err(Error::config("task_bytes is 0; expected at least 1").field("task_bytes"));
-    }
+    tasks.check()?;
     if !options.tracks.is_empty() {
         return Err(Error::config("parts hold no arrays beside the tokens, as the loss mask of a chat")
             .field("tracks")
@@ -53,11 +47,11 @@ pub fn plan_tokenize(
                 let rows = rows.named(&named.relative);
                 let row = FileRow { name: named.relative.clone(), size: rows.size(), ..FileRow::default() };
                 let split = rows.split().map(str::to_string);
-                (TextInput::Rows(rows), tasks_of(row.size, task_bytes), row, split)
+                (TextInput::Rows(rows), tasks_of(row.size, tasks.bytes), row, split)
             }
             None => {
                 let lines = Input::of(places, &named.file, &named.relative)?;
-                let tasks = if lines.is_compressed() { 1 } else { tasks_of(lines.row.size, task_bytes) };
+                let tasks = if lines.is_compressed() { 1 } else { tasks_of(lines.row.size, tasks.bytes) };
                 let row = kept(&named.file, &lines.row);
                 (TextInput::Lines(lines), tasks, row, None)
             }
@@ -75,7 +69,7 @@ pub fn plan_tokenize(
         return Err(no_texts(planned.first().map(|input| input.path.display().to_string())));
     }
     let manifest = wanted(&texts, &rules, encode, options);
-    Ok(Job::of(TOKENIZE, planned, manifest, task_bytes, out, settings))
+    Ok(Job::of(TOKENIZE, planned, manifest, tasks))
 }
 
 /// Of those in stores the manifest keeps the URL.

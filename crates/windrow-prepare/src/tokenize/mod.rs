@@ -220,7 +220,9 @@ fn check_learned(state: &State) -> Result<()> {
             .field(LOSS_MASK_TRACK)
             .hint("of a conversation what the assistant says is learned: its role is assistant, model, bot or gpt; a mask is 1 where learned"));
     }
-    log::warn!("nothing is learned of {unlearned} of {all} documents: their loss mask excludes every token");
+    windrow_core::warn!(
+        "nothing is learned of {unlearned} of {all} documents: their loss mask excludes every token"
+    );
     Ok(())
 }
 

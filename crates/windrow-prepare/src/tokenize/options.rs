@@ -110,9 +110,9 @@ const MOST_SAMPLE: u64 = 1 << 40;
 
 /// Checks the options; what they, the format and the encoder say of every token ID.
 pub(crate) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Rules> {
-    let to = options.to.as_ref();
-    if to.id_dtypes().is_empty() {
-        return Err(Error::config(format!("{} does not hold the tokens of a corpus", to.name())).field("to"));
+    let to = options.to.info();
+    if to.id_dtypes.is_empty() {
+        return Err(Error::config(format!("{} does not hold the tokens of a corpus", to.name)).field("to"));
     }
     if let Some(size) = options.sample_size.filter(|size| !(1..=MOST_SAMPLE).contains(size)) {
         return Err(Error::config(format!("sample_size is {size}; expected 1 to {MOST_SAMPLE}")));
@@ -124,21 +124,20 @@ pub(crate) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
         )
         .field("remainder"));
     }
-    if to.is_stream() && options.sample_size.is_some() {
-        return Err(Error::config(format!("{} is one stream: it has no sample size", to.name()))
+    if to.is_stream && options.sample_size.is_some() {
+        return Err(Error::config(format!("{} is one stream: it has no sample size", to.name))
             .field("sample_size")
             .hint("@pack_when_read@ cuts a stream into samples when it is read"));
     }
-    if let Some(track) = options.tracks.first().filter(|_| !to.holds_tracks()) {
+    if let Some(track) = options.tracks.first().filter(|_| !to.holds_tracks) {
         return Err(Error::config(format!(
             "{} has no place for a {} beside the tokens",
-            to.name(),
-            track.name
+            to.name, track.name
         ))
         .field("to")
         .hint("token samples with an index (forager) have"));
     }
-    let appends = options.sample_size.is_some() || to.is_stream() || options.append_eos;
+    let appends = options.sample_size.is_some() || to.is_stream || options.append_eos;
     if options.append_eos && options.eos.is_none() {
         return Err(Error::config("@append_eos=true@, but no EOS token is given"));
     }
@@ -153,7 +152,7 @@ pub(crate) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
     // Ids that the user names belong to the vocabulary, also where the tokenizer does not know them.
     let named = options.eos.max(pad).and_then(|id| u64::try_from(id).ok()).map(|id| id.saturating_add(1));
     let vocab_size = encode.vocab_size().map(|v| v.max(named.unwrap_or(0)));
-    let dtypes = to.id_dtypes();
+    let dtypes = to.id_dtypes;
     let dtype = match (options.dtype, vocab_size) {
         (Some(dtype), _) => dtype,
         (None, _) if dtypes.len() == 1 => dtypes[0],
@@ -170,12 +169,12 @@ pub(crate) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
     };
     if !dtypes.contains(&dtype) {
         let names: Vec<_> = dtypes.iter().map(|d| d.name()).collect();
-        return Err(Error::config(format!("{} stores no {dtype} token IDs", to.name()))
+        return Err(Error::config(format!("{} stores no {dtype} token IDs", to.name))
             .field("dtype")
             .hint(format!("it stores {}", names.join(", "))));
     }
     // Other numbers than the IDs themselves are not token IDs: normalised ones, for example.
-    to.stored_dtype(dtype, Some(dtype))?;
+    options.to.stored_dtype(dtype, Some(dtype))?;
     if !dtype.is_integer() || dtype == DType::Bool {
         return Err(Error::config(format!("token IDs cannot be stored as {dtype}")).hint("uint16 or uint32"));
     }
@@ -188,7 +187,7 @@ pub(crate) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
         dtype,
         vocab_size,
         eos: options.eos.filter(|_| appends),
-        largest_id: to.largest_id(),
+        largest_id: to.largest_id,
         tracks: tracks.iter().map(|(i, track)| (*i, track.eos)).collect(),
         // Padding is not learned.
         mask: tracks

@@ -67,7 +67,7 @@ impl Work<'_> {
         for row in &others {
             let before = self.out.findings.n_problems;
             self.other(&store, row, manifest, kept.as_ref().map(|kept| (kept, sums)))?;
-            let edited = |format: &&dyn Format| format.verifier().edited(key::name_of(&row.name));
+            let edited = |format: &&dyn Format| (format.info().names.edited)(key::name_of(&row.name));
             if self.out.findings.n_problems > before
                 && let Some(hint) = self.table.iter().find_map(edited)
             {
@@ -228,8 +228,8 @@ impl Work<'_> {
         let found = store.open(name);
         let is_gone = found.as_ref().is_err_and(|e| e.kind() == Kind::NotFound);
         let was = |compressed: &String| {
-            let verifier = self.format(&manifest.format).map(|format| format.verifier());
-            verifier.and_then(|verifier| verifier.name_before(compressed)) == Some(name)
+            let before = self.format(&manifest.format).map(|format| format.info().names.before);
+            before.and_then(|before| before(compressed)) == Some(name)
         };
         let compressed = [".gz", ".zst"].map(|suffix| format!("{name}{suffix}"));
         match compressed.iter().find(|name| is_gone && was(name) && store.entry(name).is_ok()) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use windrow_core::format::verify::IndexAt;
-use windrow_core::format::{self, Format, Probe, Table, discover};
+use windrow_core::format::{self, LineIndex, Probe, Table, discover};
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::output::files;
 use windrow_core::store::{Entry, is_url, key, some_of};
@@ -208,7 +208,7 @@ impl Work<'_> {
             let store = self.places.root_by_position(base)?;
             let at =
                 IndexAt { store: &store, key, folder: &options.index_folder, manifest: of_index.as_ref() };
-            format.verifier().index(&at, &mut self.out)?;
+            format.verify(&at, &mut self.out)?;
             self.opens(base, key, &options.index_folder, before)?;
             return Ok(Found::Described);
         }
@@ -218,7 +218,7 @@ impl Work<'_> {
             self.opens(base, key, &options.index_folder, before)?;
         }
         Ok(match found {
-            Some(format) if format.verifier().takes_whole_folder() => Found::Whole,
+            Some(format) if !format.info().shares_folder => Found::Whole,
             Some(_) => Found::Described,
             None if has_side || own.is_some() => {
                 self.opens(base, key, &options.index_folder, before)?;
@@ -338,9 +338,13 @@ fn without_files(base: &Path, folders: &BTreeSet<&str>) -> Result<Vec<PathBuf>> 
 }
 
 /// The format whose index a folder is, or half of one.
-pub(super) fn index_format(table: Table, places: Places<'_>, folder: &Path) -> Option<&'static dyn Format> {
+pub(super) fn index_format(
+    table: Table,
+    places: Places<'_>,
+    folder: &Path,
+) -> Option<&'static dyn LineIndex> {
     let has = |name: &str| places.has(&folder.join(name)).unwrap_or(false);
-    table.iter().copied().find(|format| format.verifier().is_index(&has))
+    table.iter().filter_map(|format| format.line_index()).find(|format| format.is_index(&has))
 }
 
 // The manifest of a folder, its files named from further out.

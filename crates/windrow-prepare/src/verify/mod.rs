@@ -114,7 +114,7 @@ impl Work<'_> {
         self.leftovers(folder, Some(name), options.gc)?;
         let before = self.out.findings.n_problems;
         // What is beside raw IDs that were compressed since speaks of them as they were.
-        let before_name = self.table.iter().find_map(|format| format.verifier().name_before(name));
+        let before_name = self.table.iter().find_map(|format| (format.info().names.before)(name));
         let told = before_name.filter(|plain| !self.places.has(&folder.join(plain)).unwrap_or(false));
         let told = told.unwrap_or(name);
         let own = folder.join(format!("{told}.{}", MANIFEST_FILE));
@@ -124,7 +124,7 @@ impl Work<'_> {
             manifest.map_or(Ok(()), |manifest| self.claims(folder, &manifest, &sums))?;
             // Checksums of its own say which part of it is another one.
             let found = self.recognised(folder, name)?;
-            if found.is_some_and(|(_, format)| format.verifier().has_own_checksums()) {
+            if found.is_some_and(|(_, format)| format.info().has_own_checksums) {
                 self.by_format(folder, name)?;
             }
             return self.opens(folder, name, format::lines::INDEX_FOLDER, before);
@@ -135,8 +135,7 @@ impl Work<'_> {
         }
         // As with a manifest of its own: what all was compared with its hash is opened, and not read once more.
         if is_told && self.out.is_covered(name) {
-            if self.recognised(folder, name)?.is_some_and(|(_, format)| format.verifier().has_own_checksums())
-            {
+            if self.recognised(folder, name)?.is_some_and(|(_, format)| format.info().has_own_checksums) {
                 self.by_format(folder, name)?;
             }
             return self.opens(folder, name, format::lines::INDEX_FOLDER, before);

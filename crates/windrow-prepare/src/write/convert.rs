@@ -76,7 +76,7 @@ fn written(
     let others = source.schema().stored_tracks().map(|(_, track)| track.name.as_str());
     let others: Vec<&str> = others.filter(|name| !is_mask(name)).collect();
     if !others.is_empty() {
-        log::warn!("the arrays that run beside the values are left out: {}", others.join(", "));
+        windrow_core::warn!("the arrays that run beside the values are left out: {}", others.join(", "));
     }
     let width = source.schema().element.size() as u64 * source.schema().channels.unwrap_or(1) as u64;
     let total_bytes = lengths.saturating_mul(width);

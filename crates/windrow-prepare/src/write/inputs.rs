@@ -38,6 +38,6 @@ pub fn refuse_inputs(source: &dyn Source, out: &Path, format: &dyn WriteFormat) 
 // What appears for this output.
 fn written(out: &Path, format: &dyn WriteFormat) -> Vec<PathBuf> {
     let Some(name) = out.file_name().and_then(|name| name.to_str()) else { return vec![out.to_path_buf()] };
-    let names = format.names(format.stem(name)).into_iter();
+    let names = format.names(format.info().target.stem(name)).into_iter();
     names.map(|name| out.with_file_name(name)).collect()
 }

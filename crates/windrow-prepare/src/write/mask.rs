@@ -1,7 +1,7 @@
 //! What records that are written say of their loss: in an array of the format's own, as metadata, or not at all, which is said.
 
 use windrow_core::collate::mask_columns;
-use windrow_core::format::write::{MaskTrack, WriteFormat};
+use windrow_core::format::write::{MaskTrack, WriteFormat, WriteInfo};
 use windrow_core::format::{learned_of, masks_beside};
 use windrow_core::source::{Extras, Schema};
 use windrow_core::{Array, DType, Error, Result, Values};
@@ -26,10 +26,11 @@ pub(super) struct Mask {
 impl Mask {
     /// The mask of such records, and a warning where the format holds none.
     pub(super) fn of(schema: &Schema, format: &dyn WriteFormat) -> Mask {
+        let WriteInfo { name, mask_track, keeps_metadata, .. } = format.info();
         let mut mask = Mask {
-            format: format.name(),
-            track: format.mask_track(),
-            keeps_metadata: format.keeps_metadata(),
+            format: name,
+            track: mask_track,
+            keeps_metadata,
             names: mask_columns(&schema.tracks),
             is_beside: schema.tracks.iter().any(|track| !track.made_of.is_empty()),
         };
@@ -95,7 +96,7 @@ impl Mask {
     fn warn(&mut self, found: Vec<String>) {
         self.names.extend(found);
         if !self.names.is_empty() && self.track.is_none() && !self.keeps_metadata {
-            log::warn!(
+            windrow_core::warn!(
                 "{} holds no loss mask: {} beside the tokens is left out, and whoever trains on the output learns every token\n  hint: {HINT}",
                 self.format,
                 self.names.join(", ")

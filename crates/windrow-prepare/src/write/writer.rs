@@ -61,7 +61,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins at `out`, which names what [`WriteFormat::target`] says. `schema` says dtype and channels of the records.
+    /// Begins at `out`, which names what [`WriteInfo::target`] says. `schema` says dtype and channels of the records.
     ///
     /// # Errors
     /// `Exists` when something is there and `overwrite` is not set, or when it is not what this format writes; `Config`
@@ -119,12 +119,13 @@ impl Writer {
         total_values: Option<u64>,
         mut manifest: Manifest,
     ) -> Result<Writer> {
-        if schema.kind == Kind::Json && !format.holds_rows() {
+        let info = format.info();
+        if schema.kind == Kind::Json && !info.holds_rows {
             return Err(Error::config("the records are JSON texts, not numbers")
                 .hint("`windrow tokenize` makes token IDs of them"));
         }
         let are_rows = schema.kind != Kind::Numbers;
-        if are_rows && !format.holds_rows() {
+        if are_rows && !info.holds_rows {
             return Err(schema.need_numbers().err().unwrap_or_else(|| Error::config("rows")).hint(format!(
                 "{} holds numbers: open the data with @column@, which chooses them",
                 format.name()
@@ -137,10 +138,10 @@ impl Writer {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
             return Err(Error::config("expected the path of a file or folder").at(out));
         };
-        if let Target::File(endings) = format.target() {
+        if let Target::File(endings) = info.target {
             check_ending(name, endings).map_err(|e| e.at(out))?;
         }
-        let name = format.stem(name);
+        let name = info.target.stem(name);
         // Before anything is refused: what a killed run began to show becomes whole, and the rest of it goes.
         let site = Site::enter_anew(parent, name, options.durable)?;
         let targets = format.names(name);
@@ -153,7 +154,8 @@ impl Writer {
             return Err(output::exists(&parent.join(name)));
         }
         let numbers = total_values.unwrap_or(0).saturating_mul(schema.channels.unwrap_or(1) as u64);
-        files::enough_room(parent, numbers.saturating_mul(format.bytes_per_number(dtype)))?;
+        let least = info.bytes_per_number.unwrap_or(dtype.size() as u64);
+        files::enough_room(parent, numbers.saturating_mul(least))?;
         let work = site.work(&hash_of(name))?;
         site.discard(&work)?;
         files::make_folder(&work)?;
@@ -181,9 +183,9 @@ impl Writer {
         if let Some(of) = options.of.as_ref().filter(|_| dtype.is_integer()) {
             manifest.take_ids_of(of);
         }
-        let opened = match format.target() {
+        let opened = match info.target {
             // Half of a pair alone could be taken for something else; its index is opened.
-            Target::Pair => targets.get(targets.len().saturating_sub(2)).map(|index| parent.join(index)),
+            Target::Pair(_) => targets.get(targets.len().saturating_sub(2)).map(|index| parent.join(index)),
             _ => None,
         };
         let mut writer = Writer {
@@ -192,7 +194,7 @@ impl Writer {
             targets,
             leaving,
             overwrite: options.overwrite || append_to.is_some(),
-            dtype: format.handed_dtype(dtype),
+            dtype: info.handed_dtype.unwrap_or(dtype),
             channels: schema.channels,
             eos: options.eos,
             vocab_size: options.vocab_size,
@@ -203,7 +205,7 @@ impl Writer {
             records: 0,
             values: 0,
             // Numbers of the other formats may be anything.
-            holds_ids: dtype.is_integer() && format.holds_ids(),
+            holds_ids: dtype.is_integer() && info.holds_ids(),
             out: opened.unwrap_or(path),
         };
         // Dropped on an error, it tidies up.
@@ -440,7 +442,7 @@ fn manifest(format: &dyn WriteFormat, origin: Option<&Origin>) -> Manifest {
 fn check_append(format: &dyn WriteFormat, options: &WriteOptions) -> Result<()> {
     match (options.append, options.overwrite) {
         (true, true) => Err(Error::config("append and overwrite are both set").hint("set one of them")),
-        (true, false) if !format.appends() => Err(not_an_option("append", format.name())),
+        (true, false) if !format.info().appends => Err(not_an_option("append", format.name())),
         _ => Ok(()),
     }
 }
@@ -481,7 +483,8 @@ fn check_ending(name: &str, endings: &[&str]) -> Result<()> {
 
 // Nothing is replaced that this format would not have written.
 fn check_free(path: &Path, names: &[String], format: &dyn WriteFormat, overwrite: bool) -> Result<()> {
-    if format.target() == Target::Pair {
+    let target = format.info().target;
+    if matches!(target, Target::Pair(_)) {
         let taken = names.iter().map(|name| path.with_file_name(name));
         return match taken.into_iter().find(|path| files::exists(path)) {
             Some(path) if !overwrite || files::size(&path).is_none() => Err(output::exists(&path)),
@@ -494,7 +497,7 @@ fn check_free(path: &Path, names: &[String], format: &dyn WriteFormat, overwrite
     if !overwrite {
         return Err(output::exists(path));
     }
-    let foreign = match (format.target(), files::names(path)) {
+    let foreign = match (target, files::names(path)) {
         (Target::Folder, Ok(_)) if format.is_one(path) => None,
         (Target::Folder, Ok(names)) => {
             // Where all have names of this format, nothing says that they are of it.

@@ -26,7 +26,7 @@ pub(crate) fn name_of(given: &Bound<'_, PyAny>) -> PyResult<String> {
             class_of(given)?
         )));
     }
-    Ok(Custom::named(&described(given)?).name().to_string())
+    Ok(Custom::named(&described(given, true)?).name().to_string())
 }
 
 /// The part of each record that `fit` names: a pair of fractions, or a range of values.

@@ -122,37 +122,11 @@ impl Blocks {
     }
 }
 
-/// What `shuffle=` is given; it is read once the parts of a mixture are known.
-pub(crate) enum Given {
-    /// Nothing.
-    Default,
-    /// This object.
-    Object(Py<PyAny>),
-}
-
-impl<'py> FromPyObject<'_, 'py> for Given {
-    type Error = PyErr;
-
-    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Ok(Given::Object(given.to_owned().unbind()))
-    }
-}
-
-impl Given {
-    /// What it says, for a view or for a mixture of parts of these names.
-    ///
-    /// # Errors
-    /// `TypeError` if it is not an order; `ConfigError` if a name is not that of a part.
-    pub(crate) fn read(&self, py: Python<'_>, names: &[String]) -> PyResult<Shuffle> {
-        match self {
-            Given::Default => Ok(Shuffle::On),
-            Given::Object(given) => shuffle(given.bind(py), names),
-        }
-    }
-}
-
-// A bool, `Blocks`, or of the parts of a mixture a dict of name and `Blocks`.
-fn shuffle(given: &Bound<'_, PyAny>, names: &[String]) -> PyResult<Shuffle> {
+/// What `shuffle=` says, for a view or for a mixture of parts of these names: a bool, `Blocks`, or a dict of name and `Blocks`.
+///
+/// # Errors
+/// `TypeError` if it is not an order; `ConfigError` if a name is not that of a part.
+pub(crate) fn shuffle(given: &Bound<'_, PyAny>, names: &[String]) -> PyResult<Shuffle> {
     if let Ok(blocks) = given.cast::<Blocks>() {
         return Ok(blocks.get().blocks.into());
     }

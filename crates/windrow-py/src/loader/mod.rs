@@ -19,78 +19,20 @@ use windrow::{Error, LastBatch, LoaderBuilder, State};
 use windrow_core::plan::Cursor;
 
 use crate::loader::batches::Batches;
-use crate::loader::blocks::Given;
+use crate::loader::blocks::shuffle;
 use crate::loader::delivery::Delivery;
 use crate::loader::ranks::{Found, Ranks};
 use crate::loader::running::Running;
 use crate::python::dtype::AnyDType;
 use crate::python::error::{OrRaise, raise};
 use crate::python::framework::Framework;
+use crate::python::given::given;
 use crate::python::json;
-use crate::python::near::none_left;
 use crate::python::options::Count;
 use crate::python::said::class_of;
 use crate::python::{near, shown};
 use crate::view::{Mix, View};
 
-/// Batches of a view or mixture: dicts of name → array ``[B, …]``, contiguous, writable, over the memory that they were
-/// laid into.
-///
-/// ``for batch in loader`` gives what is left of the current epoch, and the next ``for`` the next epoch; where nothing is
-/// left, it begins the next one. ``next(loader)`` and ``loader.stream()`` continue over epochs.
-///
-/// The batch at step k depends on data, view, seed and batch size alone: not on threads, prefetch, or the number of ranks.
-///
-/// Args:
-///     view: a ``View`` or ``Mix``.
-///     batch_size: rows for each rank. Or else
-///     global_batch_size: rows for all ranks together.
-///     shuffle: True: random order, another one each epoch; False: the order of the records; ``wr.Blocks()``: random too, and
-///         neighbours are read together, for data in a slow store. Of a mix also a dict: name → ``wr.Blocks()``.
-///     seed: keys the order and the random crops.
-///     drop_last: leave out the last batch of an epoch when it is not full. Kept, it must have a row for each rank.
-///     rank, world_size: this rank among all. None takes the first that is present when the first batch is asked for: group,
-///         ``torch.distributed``, ``jax.distributed``, ``RANK`` and ``WORLD_SIZE``, ``SLURM_PROCID`` of ``SLURM_STEP_NUM_TASKS``;
-///         else 0 of 1. ``stats()["rank"]`` says which.
-///     epochs: the run ends after so many; None has no bound.
-///     group: a ``ProcessGroup``, or one dimension of a ``DeviceMesh`` as ``mesh["dp"]``: its ranks share each batch, and
-///         processes of one rank in it read the same.
-///     whole: every ``for`` begins its epoch at the first batch, as validation wants; else it continues where the last one stopped.
-///     last: ``"repeat"`` fills an epoch's last batch with the epoch's first samples, whatever ``drop_last`` says.
-///     skip: ``[(from, to), …]``: positions of the run to leave out, counted over its epochs and over all ranks, ``to`` not among
-///         them. The batch after a skip begins at ``to``; what comes before it ends as an epoch does. A state at or before ``from``
-///         of the same run without it continues.
-///     exclude: numbers of records to leave out, of a mix a dict: name → numbers. The others keep their numbers in ``trace``,
-///         ``find`` and ``coverage``. It is another plan: a state of the run with them does not continue.
-///     num_threads: threads that lay batches ahead, at most 1024; 0 lays each when asked; None takes the cores, at most 8.
-///     prefetch: batches kept ready.
-///     framework: ``"numpy"``, ``"torch"`` or ``"jax"``.
-///     pin_memory: the tensors of a batch lie in page-locked memory, so that ``tensor.to("cuda", non_blocking=True)`` does not
-///         wait; before ``collate``. ``wr.torch.OnDevice`` does both.
-///     dtype: dtype of the numbers; None gives int64 for whole numbers, float32 for floats. (jax takes 64-bit numbers without
-///         a copy only in its 64-bit mode.)
-///     collate: called with each batch, a dict or of a view of rows a list of records; its result is the batch.
-///
-/// Raises:
-///     ConfigError: options that would never give a batch.
-///     ConfigError: a ``for`` after the last of ``epochs``; at the first batch: initialised groups, or ``torch.distributed``
-///         and the environment, that name different ranks; a launcher that started more processes; a model that Megatron or a
-///         ``DeviceMesh`` divides over ranks, worker processes, or a host that shares samples out, and neither ``group`` nor ``rank``.
-///     MismatchError: ``load_state_dict`` of another plan; the message names the difference.
-///
-/// >>> import windrow as wr, numpy as np, tempfile, pathlib
-/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
-/// >>> np.arange(100, dtype=np.uint32).tofile(path)
-/// >>> view = wr.open(path, format="tokens", dtype="uint32").pack(8)
-/// >>> loader = wr.Loader(view, batch_size=4, seed=7)
-/// >>> batch = next(loader)
-/// >>> batch["input_ids"].shape, batch["labels"].dtype
-/// ((4, 8), dtype('int64'))
-/// >>> state = loader.state_dict()
-/// >>> again = wr.Loader(view, batch_size=4, seed=7)
-/// >>> again.load_state_dict(state)
-/// >>> bool((next(again)["labels"] == next(loader)["labels"]).all())
-/// True
 #[pyclass(frozen, module = "windrow", name = "Loader")]
 pub(crate) struct Loader {
     delivery: Arc<Delivery>,
@@ -128,78 +70,6 @@ impl Loader {
 
 #[pymethods]
 impl Loader {
-    #[new]
-    #[pyo3(signature = (view, batch_size=None, *, global_batch_size=None, shuffle=Given::Default, seed=Count(0), drop_last=true, rank=None, world_size=None, epochs=None, group=None, whole=false, last=None, skip=None, exclude=None, num_threads=None, prefetch=Count(4), framework="numpy", pin_memory=false, dtype=None, collate=None, **unknown),
-           text_signature = "(view, batch_size=None, *, global_batch_size=None, shuffle=True, seed=0, drop_last=True, rank=None, world_size=None, epochs=None, group=None, whole=False, last=None, skip=None, exclude=None, num_threads=None, prefetch=4, framework='numpy', pin_memory=False, dtype=None, collate=None)")]
-    #[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python class")]
-    fn new(
-        py: Python<'_>,
-        view: &Bound<'_, PyAny>,
-        batch_size: Option<Count>,
-        global_batch_size: Option<Count>,
-        shuffle: Given,
-        seed: Count,
-        drop_last: bool,
-        rank: Option<Count>,
-        world_size: Option<Count>,
-        epochs: Option<Count>,
-        group: Option<Py<PyAny>>,
-        whole: bool,
-        last: Option<&str>,
-        skip: Option<Vec<(Count, Count)>>,
-        exclude: Option<&Bound<'_, PyAny>>,
-        num_threads: Option<Count>,
-        prefetch: Count,
-        framework: &str,
-        pin_memory: bool,
-        dtype: Option<AnyDType>,
-        collate: Option<Py<PyAny>>,
-        unknown: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Loader> {
-        none_left(py, "Loader", unknown)?;
-        let builder = builder_of(py, view, dtype, exclude)?;
-        let builder = match (batch_size, global_batch_size) {
-            (Some(rows), None) => builder.batch_size(rows.0),
-            (None, Some(rows)) => builder.global_batch_size(rows.0),
-            (given, _) => {
-                let found = if given.is_some() { "both are given" } else { "none is given" };
-                let error = Error::config(format!("batch_size or global_batch_size: {found}")).hint(
-                    "batch_size counts the rows of each rank, global_batch_size those of all ranks together",
-                );
-                return Err(raise(py, &error));
-            }
-        };
-        let last = match last {
-            None if drop_last => LastBatch::Drop,
-            None => LastBatch::Keep,
-            Some("repeat") => LastBatch::Repeat,
-            Some(other) => {
-                let error = Error::config(format!("last={other:?}")).hint("last=\"repeat\", or None");
-                return Err(raise(py, &error));
-            }
-        };
-        let skip: Vec<(u64, u64)> = skip.iter().flatten().map(|(from, to)| (from.0, to.0)).collect();
-        let shuffle = shuffle.read(py, builder.part_names())?;
-        let ranks = Ranks::new(py, rank, world_size, group)?;
-        let builder = builder
-            .shuffle(shuffle)
-            .seed(seed.0)
-            .last_batch(last)
-            .skip(&skip)
-            .epochs(epochs.map(|e| e.0))
-            .threads(num_threads.map(Count::size))
-            .prefetch(prefetch.size());
-        let framework = match Framework::named(py, framework)? {
-            framework if pin_memory => framework.pinned(py)?,
-            framework => framework,
-        };
-        if let Some(collate) = collate.as_ref().map(|c| c.bind(py)).filter(|c| !c.is_callable()) {
-            return Err(PyTypeError::new_err(format!("collate is a function, not {}", class_of(collate)?)));
-        }
-        let running = Running::new(py, builder, ranks)?;
-        Ok(Loader { delivery: Arc::new(Delivery { running, framework, collate }), whole })
-    }
-
     fn __iter__(this: Bound<'_, Self>) -> PyResult<Batches> {
         let (py, loader) = (this.py(), this.get());
         let Some(epoch) = loader.running().upcoming_epoch(py)? else {
@@ -545,6 +415,82 @@ impl Loader {
     fn recipe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::plain(py, &self.running().builder(py)?.recipe().or_raise(py)?)
     }
+}
+
+given! {
+    struct Given<'py> {
+        batch_size: Option<Count>,
+        global_batch_size: Option<Count>,
+        shuffle: Bound<'py, PyAny>,
+        seed: Count,
+        drop_last: bool,
+        rank: Option<Count>,
+        world_size: Option<Count>,
+        epochs: Option<Count>,
+        group: Option<Py<PyAny>>,
+        whole: bool,
+        last: Option<String>,
+        skip: Option<Vec<(Count, Count)>>,
+        exclude: Option<Bound<'py, PyAny>>,
+        num_threads: Option<Count>,
+        prefetch: Count,
+        framework: String,
+        pin_memory: bool,
+        dtype: Option<AnyDType>,
+        collate: Option<Py<PyAny>>,
+    }
+}
+
+/// A loader of a view or mixture.
+#[pyfunction]
+pub(crate) fn _loader(
+    py: Python<'_>,
+    view: &Bound<'_, PyAny>,
+    given: &Bound<'_, PyDict>,
+) -> PyResult<Loader> {
+    let given = Given::of(given)?;
+    let builder = builder_of(py, view, given.dtype, given.exclude.as_ref())?;
+    let builder = match (given.batch_size, given.global_batch_size) {
+        (Some(rows), None) => builder.batch_size(rows.0),
+        (None, Some(rows)) => builder.global_batch_size(rows.0),
+        (given, _) => {
+            let found = if given.is_some() { "both are given" } else { "none is given" };
+            let error = Error::config(format!("batch_size or global_batch_size: {found}")).hint(
+                "batch_size counts the rows of each rank, global_batch_size those of all ranks together",
+            );
+            return Err(raise(py, &error));
+        }
+    };
+    let last = match given.last.as_deref() {
+        None if given.drop_last => LastBatch::Drop,
+        None => LastBatch::Keep,
+        Some("repeat") => LastBatch::Repeat,
+        Some(other) => {
+            let error = Error::config(format!("last={other:?}")).hint("last=\"repeat\", or None");
+            return Err(raise(py, &error));
+        }
+    };
+    let skip: Vec<(u64, u64)> = given.skip.iter().flatten().map(|(from, to)| (from.0, to.0)).collect();
+    let order = shuffle(&given.shuffle, builder.part_names())?;
+    let ranks = Ranks::new(py, given.rank, given.world_size, given.group)?;
+    let builder = builder
+        .shuffle(order)
+        .seed(given.seed.0)
+        .last_batch(last)
+        .skip(&skip)
+        .epochs(given.epochs.map(|e| e.0))
+        .threads(given.num_threads.map(Count::size))
+        .prefetch(given.prefetch.size());
+    let framework = match Framework::named(py, &given.framework)? {
+        framework if given.pin_memory => framework.pinned(py)?,
+        framework => framework,
+    };
+    let collate = given.collate;
+    if let Some(collate) = collate.as_ref().map(|c| c.bind(py)).filter(|c| !c.is_callable()) {
+        return Err(PyTypeError::new_err(format!("collate is a function, not {}", class_of(collate)?)));
+    }
+    let running = Running::new(py, builder, ranks)?;
+    Ok(Loader { delivery: Arc::new(Delivery { running, framework, collate }), whole: given.whole })
 }
 
 fn builder_of(

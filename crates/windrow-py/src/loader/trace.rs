@@ -13,6 +13,7 @@ use windrow::{Error, Kind, Plan, Recipe, Result, TracedRow, trace_row};
 use crate::loader::Loader;
 use crate::loader::ranks::shard;
 use crate::python::error::{OrRaise, raise};
+use crate::python::given::given;
 use crate::python::interrupt::Attempt;
 use crate::python::json;
 use crate::python::near::none_left;
@@ -20,46 +21,22 @@ use crate::python::options::Count;
 use crate::python::said::class_of;
 use crate::python::waiting::{wait_for, wait_while};
 
+given! {
+    struct Given<'py> {
+        plan: Bound<'py, PyAny>,
+        step: Count,
+        row: Option<Count>,
+        epoch: Option<Count>,
+        rank: Option<Count>,
+        world_size: Option<Count>,
+    }
+}
+
 /// Which bytes a step read, row by row.
-///
-/// Args:
-///     plan: a ``Loader``, the dict that ``loader.recipe()`` gives, or the path of a file that holds it.
-///     step: the step, from 0; counted in ``epoch`` where that is given, else from the start of the run.
-///     row: only this row of the batch.
-///     epoch: the epoch, from 0.
-///     rank, world_size: only the rows of this rank; ``row`` then counts within them.
-///
-/// Returns:
-///     A list of dicts: row, position, part, of a mix part_name, view, sample, pass, and reads: a list of dicts of record, start, len, and
-///     locations, a list of dicts of file, start and size in bytes.
-///
-/// Raises:
-///     OutOfRangeError: no such step or row.
-///     NotFoundError, CorruptError: no file at the path, or no plan.
-///
-/// >>> import windrow as wr, numpy as np, tempfile, pathlib
-/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
-/// >>> np.arange(10, dtype=np.uint16).tofile(path)
-/// >>> loader = wr.open(path, dtype="uint16").pack(3).loader(batch_size=2, shuffle=False)
-/// >>> row = wr.trace(loader, step=0, row=1)[0]
-/// >>> read = row["reads"][0]
-/// >>> row["sample"], read["record"], read["start"], read["len"], read["locations"][0]["start"]
-/// (1, 0, 3, 4, 6)
 #[pyfunction]
-#[pyo3(signature = (plan, step, *, row=None, epoch=None, rank=None, world_size=None, **unknown), text_signature = "(plan, step, *, row=None, epoch=None, rank=None, world_size=None)")]
-#[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
-pub(crate) fn trace<'py>(
-    py: Python<'py>,
-    plan: &Bound<'py, PyAny>,
-    step: Count,
-    row: Option<Count>,
-    epoch: Option<Count>,
-    rank: Option<Count>,
-    world_size: Option<Count>,
-    unknown: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    none_left(py, "trace", unknown)?;
-    let (plan, steps, _) = plan_of(plan)?;
+pub(crate) fn _trace<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let Given { plan, step, row, epoch, rank, world_size } = Given::of(given)?;
+    let (plan, steps, _) = plan_of(&plan)?;
     let traced = wait_while(py, move |is_wanted| -> Result<Vec<TracedRow>> {
         let step = steps.find(plan.sampler(), epoch.map(|e| e.0), step.0)?;
         let n_rows = step.all.end - step.all.start;

@@ -13,6 +13,7 @@ use windrow::{Error, Result, TextEncoder, loss_mask};
 use crate::prepare::given::{Given, answers, from_python};
 use crate::python::error::OrRaise;
 use crate::python::function::described;
+use crate::python::given::argument;
 use crate::python::interrupt::check;
 use crate::python::said::class_of;
 
@@ -37,14 +38,14 @@ impl Ids {
     ) -> PyResult<String> {
         let from = match text {
             None => format!("field={field}"),
-            Some(function) => format!("text_function={}", described(function.bind(py))?),
+            Some(function) => format!("text_function={}", described(function.bind(py), false)?),
         };
         Ok(match self {
             Ids::Tokenizer(encoder) if text.is_none() => encoder.describe(),
             Ids::Tokenizer(encoder) => format!("{} {from}", encoder.describe()),
             Ids::Function(function) => {
                 let function = function.bind(py);
-                format!("function={} answers={} {from}", described(function)?, answers(function)?)
+                format!("function={} answers={} {from}", described(function, false)?, answers(function)?)
             }
         })
     }
@@ -189,6 +190,11 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 const BETWEEN_CALLS: Duration = Duration::from_millis(100);
 
 impl Watcher {
+    /// Tells what the argument `progress` of a function says.
+    pub(crate) fn of(given: &Bound<'_, PyDict>) -> PyResult<Watcher> {
+        Watcher::new(given.py(), argument(given, "progress")?)
+    }
+
     /// Tells `progress` ten times a second and at the end: a function, `True` for a bar, `False` or `None` for nobody.
     pub(crate) fn new(py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Watcher> {
         let asked =

@@ -9,28 +9,39 @@ use serde_json::{Map, Value, json};
 use windrow::format::WriteFormat;
 
 use crate::python::error::raise;
+use crate::python::given::argument;
 use crate::python::interrupt::Attempt;
-use crate::python::near::{meant, options_of};
+use crate::python::near::meant;
 use crate::python::options::Count;
 use crate::python::said::class_of;
 
-/// How `to` is written, with options that the function `called` was given by name beside its own arguments.
+/// The options that a function was given by name beside its own arguments.
 ///
 /// # Errors
-/// `TypeError` for a name that is close to one of the function's or of the format's; else what the format says.
-pub(crate) fn writer(
-    py: Python<'_>,
-    called: &str,
-    to: &str,
-    options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Arc<dyn WriteFormat>> {
+/// `TypeError` for a value that none can have.
+pub(crate) fn given(given: &Bound<'_, PyDict>) -> PyResult<Map<String, Value>> {
     let mut own = Map::new();
-    for (name, value) in options.into_iter().flatten() {
+    let options: Bound<'_, PyDict> = argument(given, "options")?;
+    for (name, value) in options {
         let name: String = name.extract()?;
         let value = plain(&name, &value)?;
         own.insert(name, value);
     }
-    let error = match windrow::writer(to, &own) {
+    Ok(own)
+}
+
+/// How `to` is written, with `own` options of the function `called`, whose arguments are `given`.
+///
+/// # Errors
+/// `TypeError` for a name that is close to one of the function's or of the format's; else what the format says.
+pub(crate) fn writer(
+    given: &Bound<'_, PyDict>,
+    called: &str,
+    to: &str,
+    own: &Map<String, Value>,
+) -> PyResult<Arc<dyn WriteFormat>> {
+    let py = given.py();
+    let error = match windrow::writer(to, own) {
         Ok(writer) => return Ok(writer),
         Err(error) => error,
     };
@@ -38,7 +49,8 @@ pub(crate) fn writer(
     if let Some(name) =
         error.place().field.as_ref().filter(|name| own.contains_key(*name) && !is_of_a_format(name))
     {
-        let mut names = options_of(py, called)?;
+        let mut names: Vec<String> = given.keys().extract()?;
+        names.retain(|name| name != "options");
         names.extend(known.into_iter().map(str::to_string));
         if let Some(hint) = meant(py, name, names)? {
             return Err(PyTypeError::new_err(format!(

@@ -99,7 +99,7 @@ impl<'py> Record<'py> {
             dtype if self.has_dtype => Some(dtype),
             _ if self.is_empty => None,
             DType::F64 => Some(DType::F32),
-            dtype if dtype != DType::Bool && format.holds_ids() => Some(DType::U32),
+            dtype if dtype != DType::Bool && format.info().holds_ids() => Some(DType::U32),
             dtype => Some(dtype),
         }
     }
@@ -124,7 +124,7 @@ impl<'py> Record<'py> {
     /// # Errors
     /// `ConfigError` naming the record, of one that is not token IDs where these are stored.
     pub(crate) fn check(&self, py: Python<'_>, format: &dyn WriteFormat, stored: DType) -> PyResult<()> {
-        if !format.holds_ids() || is_float(stored) {
+        if !format.info().holds_ids() || is_float(stored) {
             return Ok(());
         }
         let what = match self.channels {

@@ -18,107 +18,44 @@ use crate::prepare::own_options;
 use crate::prepare::record::Record;
 use crate::python::dtype::AnyDType;
 use crate::python::error::{OrRaise, raise};
+use crate::python::given::{given, stores};
 use crate::python::json;
 use crate::python::options::{Count, Id};
 use crate::python::row;
 use crate::python::said::class_of;
-use crate::python::store_options::{StoreOptions, stores};
 
-/// Writes records of numbers in a format of training data.
-///
-/// Records are written as they come, one at a time in memory, and become visible together at the end; an error or Ctrl-C
-/// leaves nothing behind.
-///
-/// Args:
-///     out: the folder (shards, forager, codes, flat-tokens: of one split, ``corpus.zarr/train``) or file to write; of Megatron
-///         what both names begin with. Or its URL: then it is made below the cache folder first, and seen when all is sent.
-///     records: an iterable of records ``[T]``, or ``[T, C]`` with C channels in all of them (lists, arrays, tensors), or of
-///         dicts with ``sequence``. What else such a dict holds is metadata, which shards, jsonl, codes and the formats of
-///         rows keep and ``ds.extras(i)`` gives back. In a format of rows (arrow, parquet, mds, litdata, webdataset,
-///         tfrecord, array_record, bagz) also dicts without it, which are rows of named columns. An array ``[N, T]`` is N records; a
-///         ``Dataset`` is written as by ``convert``.
-///     to: ``"shards"``, ``"npy"`` (records of one length), ``"npz"``, ``"jsonl"``, ``"tokens"`` (one headerless row of token
-///         IDs), ``"forager"`` (a folder of samples with a byte-offset index), ``"megatron"`` (``out.bin`` and ``out.idx``),
-///         ``"codes"`` (a folder of torch tensors ``[T, C]`` with prompts), ``"flat-tokens"`` (zarr), ``"arrow"`` or
-///         ``"parquet"`` (a file of rows, or of a column of lists), or another that docs/formats.md says is written.
-///     dtype: dtype of a stored number. None takes that of the first record: an array's own; of a list float32, int64 for
-///         whole numbers, and uint32 in formats of token IDs (int32 in Megatron's). It is never guessed from how large the
-///         numbers are: ``dtype="uint16"`` halves a small vocabulary's file. Codes are int16, flat-tokens always uint32.
-///     eos: a token ID put after every record, also after one that ends with it already. ``open(out, eos=…)`` cuts a token
-///         file there.
-///     vocab_size: token IDs must be below this. The manifest keeps it, so that opening does not check again.
-///     append: continue behind the records that are there, stored as they are; nothing there is fine. flat-tokens only.
-///     overwrite: replace an existing output of this format.
-///     durable: bring everything to the disk before it becomes visible.
-///     progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes (0 where the
-///         end is not known), records.
-///     options: the format's own. Shards: ``max_shard_bytes`` (5 GiB), and ``normalize``, which stores ``(x - mean) / std`` as
-///         float32 and mean and std of each record beside it; reading undoes it. flat-tokens: ``zarr_format`` 2 as seqax
-///         writes it (blosc: lz4, bitshuffle) or 3 (zstd, crc32c), ``tokens_chunk_size`` (4,194,304),
-///         ``seq_starts_chunk_size`` (1,048,576), and with ``zarr_format=3`` ``chunks_per_shard``, which puts that many chunks
-///         into a file. Arrow and Parquet: ``to_column`` (``"tokens"``), the column of the numbers; Parquet: ``compression``
-///         (``"zstd"``, ``"zstd:9"``, ``"snappy"``, ``"none"``).
-///     store_options, timeout: of URLs, as for ``open``.
-///
-/// Returns:
-///     A dict: output, files, records, tokens (of token IDs), output_bytes, ….
-///
-/// Raises:
-///     ExistsError: something is there, and neither ``overwrite`` nor ``append``; or it is not of this format.
-///     ConfigError: a record that is not ``[T]`` or ``[T, C]``, or not shaped as those before it; a number that does not fit
-///         the dtype or the vocabulary; names the record (``.record``) and the value. An option of another format.
-///
-/// >>> import windrow as wr, tempfile, pathlib
-/// >>> folder = pathlib.Path(tempfile.mkdtemp())
-/// >>> wr.write(folder / "shards", ([float(i), i + 0.5] for i in range(3)), to="shards")["records"]
-/// 3
-/// >>> sorted(path.name for path in (folder / "shards").iterdir())
-/// ['data-1-of-1.bin', 'meta.json', 'windrow.sums']
-/// >>> wr.write(folder / "tokens.bin", [[5, 6], [7]], to="tokens", dtype="uint16", eos=0)["tokens"]
-/// 5
-/// >>> [document.tolist() for document in wr.open(folder / "tokens.bin", eos=0)]
-/// [[5, 6, 0], [7, 0]]
-/// >>> train = folder / "corpus.zarr" / "train"
-/// >>> _ = wr.write(train, [[1, 2], [3, 4, 5]], to="flat-tokens", zarr_format=3)
-/// >>> wr.write(train, [[6, 7, 8]], to="flat-tokens", append=True)["records"]
-/// 1
-/// >>> [ids.tolist() for ids in wr.open(folder / "corpus.zarr", split="train")]
-/// [[1, 2], [3, 4, 5], [6, 7, 8]]
+given! {
+    struct Given<'py> {
+        out: PathBuf,
+        records: Bound<'py, PyAny>,
+        to: String,
+        dtype: Option<AnyDType>,
+        eos: Option<Id>,
+        vocab_size: Option<Count>,
+        append: bool,
+        overwrite: bool,
+        durable: bool,
+    }
+}
+
+/// Writes records; the report as a dict.
 #[pyfunction]
-#[pyo3(signature = (out, records, *, to, dtype=None, eos=None, vocab_size=None, append=false, overwrite=false, durable=true,
-                    progress=None, store_options=None, timeout=None, **options),
-       text_signature = "(out, records, *, to, dtype=None, eos=None, vocab_size=None, append=False, overwrite=False, durable=True, progress=None, store_options=None, timeout=None, **options)")]
-#[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
-pub(crate) fn write<'py>(
-    py: Python<'py>,
-    out: PathBuf,
-    records: &Bound<'py, PyAny>,
-    to: &str,
-    dtype: Option<AnyDType>,
-    eos: Option<Id>,
-    vocab_size: Option<Count>,
-    append: bool,
-    overwrite: bool,
-    durable: bool,
-    progress: Option<Py<PyAny>>,
-    store_options: Option<StoreOptions>,
-    timeout: Option<f64>,
-    options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let format = own_options::writer(py, "write", to, options)?;
-    let stores = stores(py, store_options, timeout)?;
+pub(crate) fn _write<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let (stores, watcher) = (stores(given)?, Watcher::of(given)?);
+    let (own, asked) = (own_options::given(given)?, Given::of(given)?);
+    let format = own_options::writer(given, "write", &asked.to, &own)?;
+    let Given { out, records, to, .. } = asked;
     let asked = WriteOptions {
-        dtype: dtype.map(|d| d.0),
-        eos: eos.map(|id| id.named(py, "eos")).transpose()?,
-        vocab_size: vocab_size.map(|v| v.0),
-        append,
-        overwrite,
+        dtype: asked.dtype.map(|d| d.0),
+        eos: asked.eos.map(|id| id.named(py, "eos")).transpose()?,
+        vocab_size: asked.vocab_size.map(|v| v.0),
+        append: asked.append,
+        overwrite: asked.overwrite,
         // No records are asked for by an empty list as well.
         allow_empty: true,
-        durable,
+        durable: asked.durable,
         ..WriteOptions::default()
     };
-    let watcher = Watcher::new(py, progress)?;
     if let Ok(data) = records.cast::<Dataset>() {
         let data = data.get().data().clone();
         return all_records(py, || Ok(data), &out, format.as_ref(), asked, &stores, watcher);
@@ -141,7 +78,7 @@ pub(crate) fn write<'py>(
     };
     let mut items = records.try_iter()?.peekable();
     if let Some(Ok(first)) = items.peek()
-        && format.holds_rows()
+        && format.info().holds_rows
         && first.cast::<PyDict>().is_ok_and(|row| !row.contains("sequence").unwrap_or(true))
     {
         let writer = Writer::create(place.path(), &Schema::rows(Vec::new()), format.as_ref(), &output.asked);
@@ -235,12 +172,12 @@ impl Output<'_> {
         }
         let Some(Begun { writer, stored }) = &mut self.begun else { return Ok(0) };
         record.check(py, self.format, *stored)?;
-        record.add_to(py, writer, self.format.handed_dtype(*stored))
+        record.add_to(py, writer, self.format.info().handed_dtype.unwrap_or(*stored))
     }
 
     /// The writer, of no records, too.
     fn complete(mut self, py: Python<'_>) -> PyResult<Writer> {
-        let usual = if self.format.holds_ids() { DType::U32 } else { DType::F32 };
+        let usual = if self.format.info().holds_ids() { DType::U32 } else { DType::F32 };
         let begun = match self.begun.take() {
             Some(begun) => begun,
             None => self.begin(py, usual, &Extras::new())?,

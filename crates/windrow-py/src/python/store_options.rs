@@ -7,7 +7,6 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString};
 use windrow::Error;
-use windrow::format::Options;
 
 use crate::python::error::raise;
 use crate::python::said::{class_of, said};
@@ -46,22 +45,6 @@ fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
         true => Ok(said(value)?.to_ascii_lowercase()),
         false => value.extract(),
     }
-}
-
-/// How stores are asked, by the two options of functions that write.
-///
-/// # Errors
-/// `ConfigError` for a time that is none.
-pub(crate) fn stores(
-    py: Python<'_>,
-    store_options: Option<StoreOptions>,
-    timeout: Option<f64>,
-) -> PyResult<Options> {
-    Ok(Options {
-        store_options: store_options.map(|given| given.0).unwrap_or_default(),
-        timeout: timeout.map(|given| seconds(py, "timeout", given)).transpose()?,
-        ..Options::default()
-    })
 }
 
 /// A time in seconds.

@@ -7,61 +7,27 @@ use windrow::{Error, MixtureOptions, Part, Stop, mix_with};
 
 use super::{Mix, View};
 use crate::python::error::{OrRaise, raise};
+use crate::python::given::given;
 use crate::python::interrupt::Attempt;
 use crate::python::mapping::{Mapping, is_mapping};
-use crate::python::near::none_left;
 use crate::python::options::{Count, choice};
 use crate::python::said::text_of;
 
-/// Mixes views: after any number of samples of an epoch each has given its share of them, to within one sample.
-///
-/// Args:
-///     parts: name → (view, weight). Weights are numbers above 0; their ratio counts. A ``Mix`` can be a part too: one pass of it is
-///         one of its epochs, and its views are called ``"name/theirs"``. All must give the same tensors.
-///     stop: when an epoch ends: ``"first"`` before a sample would come twice, ``"all"`` once every sample has come,
-///         ``"never"``.
-///     phases: ``[(start, {name: weight}), …]``: other weights from a sample of the run on, counted over all ranks; a part that is
-///         not named rests. Until the first one begins, the weights of ``parts`` hold. A part continues where it was. Needs
-///         ``stop="never"``; weights may be 0 then. Shares are exact from the start of each phase.
-///     steps_of: phases start at steps of so many samples, the global batch size, rather than at samples.
-///     max_epochs: name → passes after which a part's share goes to the others, in proportion. Once every part has had its passes
-///         the run ends. Needs ``stop="never"``.
-///     part_ids: batches have ``part``, int32 ``[B]``: the number of each row's view, whose name ``loader.parts`` has.
-///
-/// Raises:
-///     ConfigError: no part, an empty view, a weight that is not a number above 0, a name that no part has, phases that do not
-///         follow one another or begin after the run has ended, phases or ``max_epochs`` without ``stop="never"``, ``part_ids`` of
-///         views of rows.
-///     MismatchError: the views give different tensors, as pack and bins do: the message names them.
-///
-/// >>> import windrow as wr, numpy as np, tempfile, pathlib
-/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
-/// >>> np.arange(10, dtype=np.uint16).tofile(path)
-/// >>> ds = wr.open(path, dtype="uint16")
-/// >>> mixed = wr.mix({"a": (ds.pack(2), 0.75), "b": (ds.pack(2), 0.25)}, stop="all")
-/// >>> len(mixed), len(wr.Loader(mixed, batch_size=4))
-/// (16, 4)
-/// >>> parts = {"a": (ds.pack(2), 1), "b": (ds.pack(2), 0)}
-/// >>> mixed = wr.mix(parts, stop="never", phases=[(8, {"a": 1, "b": 1})], part_ids=True)
-/// >>> loader = wr.Loader(mixed, batch_size=8)
-/// >>> [int(next(loader)["part"].sum()) for step in range(3)], loader.parts
-/// ([0, 4, 4], ['a', 'b'])
+given! {
+    struct Given<'py> {
+        stop: String,
+        phases: Option<Vec<(Count, Mapping<'py>)>>,
+        steps_of: Count,
+        max_epochs: Option<Mapping<'py>>,
+        part_ids: bool,
+    }
+}
+
+/// Mixes views, and mixtures of them, in shares.
 #[pyfunction]
-#[pyo3(signature = (parts, *, stop="first", phases=None, steps_of=Count(1), max_epochs=None, part_ids=false, **unknown),
-       text_signature = "(parts, *, stop='first', phases=None, steps_of=1, max_epochs=None, part_ids=False)")]
-#[expect(clippy::too_many_arguments, reason = "keyword-only options of a Python function")]
-pub(crate) fn mix(
-    py: Python<'_>,
-    parts: Mapping<'_>,
-    stop: &str,
-    phases: Option<Vec<(Count, Mapping<'_>)>>,
-    steps_of: Count,
-    max_epochs: Option<Mapping<'_>>,
-    part_ids: bool,
-    unknown: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Mix> {
-    none_left(py, "mix", unknown)?;
-    let stop: Stop = choice(py, "stop", stop, &["first", "all", "never"])?;
+pub(crate) fn _mix(py: Python<'_>, parts: Mapping<'_>, given: &Bound<'_, PyDict>) -> PyResult<Mix> {
+    let Given { stop, phases, steps_of, max_epochs, part_ids } = Given::of(given)?;
+    let stop: Stop = choice(py, "stop", &stop, &["first", "all", "never"])?;
     let (mut given, mut seeds, mut scalers) = (Vec::new(), Vec::new(), Vec::new());
     for (name, part) in parts.items::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()? {
         let name = text_of(name.cast::<PyString>()?);

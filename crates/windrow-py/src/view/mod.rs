@@ -6,7 +6,7 @@ mod methods;
 mod mixed;
 pub(crate) mod options;
 
-pub(crate) use mixed::{mix, temperature};
+pub(crate) use mixed::{_mix, temperature};
 
 use std::slice;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ mod chunks;
 use std::sync::Arc;
 
 use windrow_core::source::{FileInfo, Location};
-use windrow_core::store::{self, Object, Store, read_small};
+use windrow_core::store::{self, Object, Store, at_once, read_small};
 use windrow_core::{DType, Element, Error, Kind, Result, touch};
 use zarrs::array::ArrayMetadata;
 use zarrs::array::codec::CodecChain;
@@ -520,9 +520,7 @@ impl Shards {
 }
 
 fn whole<'a>(object: &'a dyn Object, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
-    let size = usize::try_from(object.size())
-        .map_err(|_| Error::unsupported(format!("{} bytes at once on this machine", object.size())))?;
-    object.read(0, size, scratch)
+    object.read(0, at_once(object.size())?, scratch)
 }
 
 /// Sums in place of differences, little-endian.

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use windrow_core::format::{self, Format, FormatInfo};
+use windrow_core::format::{self, Format, FormatInfo, OptionRow};
 use windrow_formats::FORMATS;
 
 /// The formats of all crates, in the order in which they are asked.
@@ -24,4 +24,15 @@ pub fn formats() -> &'static [&'static dyn Format] {
 /// ```
 pub fn format_info(name: &str) -> Option<&'static FormatInfo> {
     format::info_of(formats(), name)
+}
+
+/// What opening takes: options of every format, then those of some.
+///
+/// ```
+/// let names: Vec<&str> = windrow::open_options().map(|option| option.name).collect();
+/// assert!(names.contains(&"dtype") && names.contains(&"axis"));
+/// ```
+pub fn open_options() -> impl Iterator<Item = &'static OptionRow> {
+    static ALL: LazyLock<Vec<&'static OptionRow>> = LazyLock::new(|| format::open_options(formats()));
+    ALL.iter().copied()
 }

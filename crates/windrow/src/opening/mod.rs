@@ -5,6 +5,7 @@ pub(crate) mod exclude;
 pub(crate) mod formats;
 pub(crate) mod in_memory;
 pub(crate) mod listing;
+pub(crate) mod own;
 pub(crate) mod owner;
 pub(crate) mod part;
 pub(crate) mod paths;
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windrow_core::format::lines::INDEX_FOLDER;
-use windrow_core::format::{self, Options, Probe, splits};
+use windrow_core::format::{self, Options, Probe, Table, splits};
 use windrow_core::source::SharedSource;
 use windrow_core::store::{self, Local, is_url, key};
 use windrow_core::{Error, Result};
@@ -79,7 +80,7 @@ pub(crate) fn open_one(path: &Path, options: &Options, stores: &Stores) -> Resul
         }
     }
     if let Some(place) = stores.place(path, options)? {
-        return open_at(place, options);
+        return open_at(place, options, stores.table);
     }
     let asked = path;
     let path = &file_of_pair(path);
@@ -96,25 +97,25 @@ pub(crate) fn open_one(path: &Path, options: &Options, stores: &Stores) -> Resul
     };
     let store = Local::new(root).io(options.io).allow_outside(options.allow_outside);
     let store = store.cache_limit(options.cache_limit);
-    let probe = Probe::at(formats(), Arc::new(store), &key).map_err(|e| store::with_near_name(e, path))?;
-    open_probed(probe, asked, options)
+    let probe = Probe::at(stores.table, Arc::new(store), &key);
+    open_probed(probe.map_err(|e| store::with_near_name(e, path))?, asked, options)
 }
 
 // What a URL leads to.
-fn open_at(place: Place, options: &Options) -> Result<Dataset> {
+fn open_at(place: Place, options: &Options, table: Table) -> Result<Dataset> {
     let Place { store, key, url } = place;
     if let Some(part) = &options.part {
         // A folder of that name, before words in the names of files.
         let below = key::below(&key, part);
         if store::entry_if_there(store.as_ref(), &below)?.is_some_and(|entry| entry.is_folder) {
             let of_folder = Options { part: None, ..options.clone() };
-            return open_probed(Probe::at(formats(), store, &below)?, &url.join(part), &of_folder);
+            return open_probed(Probe::at(table, store, &below)?, &url.join(part), &of_folder);
         }
     }
-    open_probed(Probe::at(formats(), store, &key)?, &url, options)
+    open_probed(Probe::at(table, store, &key)?, &url, options)
 }
 
-fn open_probed(probe: Probe, asked: &Path, options: &Options) -> Result<Dataset> {
+pub(crate) fn open_probed(probe: Probe, asked: &Path, options: &Options) -> Result<Dataset> {
     let path = asked;
     let probe = match &options.part {
         // No folder is called so: words in the names of files tell.
@@ -122,7 +123,7 @@ fn open_probed(probe: Probe, asked: &Path, options: &Options) -> Result<Dataset>
         None => probe,
     };
     let options_of_formats = with_tokenizer_hash(options)?;
-    let source = store::whole(|| format::open(formats(), &probe, &options_of_formats))?;
+    let source = store::whole(|| format::open(probe.table, &probe, &options_of_formats))?;
     let hidden = not_read(&probe, &source);
     let stores = probe.store.into();
     let opened = Dataset::new(asked.into(), options.clone(), source, probe.manifest, stores);

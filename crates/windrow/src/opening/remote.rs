@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windrow_core::Result;
-use windrow_core::format::Options;
+use windrow_core::format::{Options, Table};
 use windrow_core::store::{Store, is_url};
 use windrow_prepare::Stores as _;
 #[cfg(feature = "remote")]
 use windrow_remote::{Location, Remote};
+
+use crate::opening::formats::formats;
 
 /// Where a URL leads.
 pub(crate) struct Place {
@@ -74,11 +76,29 @@ pub(crate) fn location(path: &Path) -> Result<Option<Location>> {
 }
 
 /// The stores that were asked so far: URLs of one store share what is known of it, so that a folder is listed once for all.
-#[derive(Default)]
 pub(crate) struct Stores {
+    /// The formats that what is there may be of.
+    pub(crate) table: Table,
     /// By what is before the key and behind it.
     #[cfg(feature = "remote")]
     opened: RefCell<HashMap<(String, String), Opened>>,
+}
+
+impl Default for Stores {
+    fn default() -> Stores {
+        Stores::of(formats())
+    }
+}
+
+impl Stores {
+    /// Of data in one of these formats.
+    pub(crate) fn of(table: Table) -> Stores {
+        Stores {
+            table,
+            #[cfg(feature = "remote")]
+            opened: RefCell::default(),
+        }
+    }
 }
 
 /// A store, and its root, in which a revision is its commit.

@@ -15,7 +15,6 @@ use windrow_formats::{Jsonl, is_empty_part};
 use windrow_prepare::{VerifyOptions, Watch};
 
 use crate::opening::dataset::Dataset;
-use crate::opening::formats::formats;
 use crate::opening::paths::Paths;
 use crate::opening::remote::ReadOnce;
 use crate::opening::remote::Stores;
@@ -30,15 +29,19 @@ impl Paths {
     /// As [`open_with`](crate::open_with); `Config` for an empty list, for a path that is there twice and for braces that are
     /// not a range; `NotFound` for a glob that matches nothing; `Mismatch` naming two paths whose records cannot be joined.
     pub fn open(&self, options: &Options) -> Result<Dataset> {
+        self.open_by(options, &Stores::default())
+    }
+
+    /// The same, in formats of one's own too.
+    pub(crate) fn open_by(&self, options: &Options, stores: &Stores) -> Result<Dataset> {
         refuse_empty(self)?;
-        let stores = Stores::default();
-        let found = resolve(self, options, &stores)?;
+        let found = resolve(self, options, stores)?;
         if let ([one], true) = (&found[..], found.iter().all(|found| !found.is_glob)) {
-            return open_one(&one.paths[0], options, &stores);
+            return open_one(&one.paths[0], options, stores);
         }
         let members = members(&found, options)?;
         refuse_repeated(&members)?;
-        let opened = open_each(&members, options, &stores)?;
+        let opened = open_each(&members, options, stores)?;
         refuse_shared(&opened)?;
         check_alike(&opened)?;
         let manifest = shared_manifest(&opened, options)?;
@@ -260,7 +263,7 @@ fn odd_part(path: &Path, options: &Options, stores: &Stores) -> Option<OddPart> 
         Some(place) => (place.store, place.key),
         None => (Arc::new(Local::new(path.parent()?)), name.to_string()),
     };
-    let probe = Probe::at(formats(), store, &key).ok()?;
+    let probe = Probe::at(stores.table, store, &key).ok()?;
     if is_empty_part(&probe) {
         return Some(OddPart::Empty);
     }

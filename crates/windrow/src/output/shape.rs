@@ -28,7 +28,7 @@ impl Shape {
         };
         let name = name.to_string();
         if let What::Records(to) | What::Corpus(to) = what
-            && to.appends()
+            && to.info().appends
         {
             return Err(Error::unsupported(format!("{} are written to local disks only", to.name()))
                 .at(format!("{}/{}", location.root, location.key))
@@ -45,13 +45,13 @@ impl Shape {
                 }
                 CorpusPlace::Whole => Shape::Folder { name },
             },
-            What::Records(to) => match to.target() {
+            What::Records(to) => match to.info().target {
                 Target::Folder => Shape::Folder { name },
-                Target::File(_) | Target::Pair if location.key.is_empty() => {
+                Target::File(_) | Target::Pair(_) if location.key.is_empty() => {
                     return Err(Error::config("the URL names no file").at(location.root.as_str()));
                 }
-                Target::File(_) | Target::Pair => {
-                    Shape::Beside { names: to.names(to.stem(&name)), given: name }
+                Target::File(_) | Target::Pair(_) => {
+                    Shape::Beside { names: to.names(to.info().target.stem(&name)), given: name }
                 }
             },
         })

@@ -1,10 +1,89 @@
 //! How a job tokenises: what a worker makes the encoder and the options of.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use windrow_core::format::{OptionRow, Takes};
 use windrow_core::{DType, Error, Result};
 
-use crate::prepare::Remainder;
+use crate::prepare::write::{TOKENIZE_TO, write_options, writer};
+use crate::prepare::{Remainder, TokenizeOptions};
+
+/// What tokenising takes, beside what the format that is written has of its own.
+pub static TOKENIZING: &[OptionRow] = &[
+    OptionRow::new("tokenizer", Takes::Text("T"), "A tokenizer.json, or bytes, cl100k_base, deepseek_v3, gpt2, llama3, o200k_base."),
+    OptionRow::new("to", Takes::Text("FORMAT"), "What to write.").or(|| TOKENIZE_TO.into()),
+    OptionRow::new(
+        "sample_size",
+        Takes::Number("N"),
+        "Pack documents into samples of N tokens; without it, each document is a record.",
+    ),
+    OptionRow::new(
+        "eos",
+        Takes::Text("auto|append|ID|none"),
+        "What ends a document: the tokenizer's own token, an ID, a token's name, or none; append is auto with append_eos.",
+    )
+    .or(|| "auto".into()),
+    OptionRow::new("append_eos", Takes::On, "End documents with it where each is a record, too."),
+    OptionRow::new(
+        "text_field",
+        Takes::Text("KEY"),
+        "Key of the text, or its column: meta.text is the key text in the column meta; of WebDataset a suffix, as txt.",
+    )
+    .or(|| "text".into()),
+    OptionRow::new(
+        "mask_field",
+        Takes::Text("KEY"),
+        "Key of a loss mask beside the text, or its column: a list with 1 for each token that is learned, else 0. The text may \
+         be a list of token IDs then.",
+    ),
+    OptionRow::new(
+        "split",
+        Takes::Text("SPLIT"),
+        "Of folders that hold several splits, the one to read; of files those whose names say it; all joins them.",
+    ),
+    OptionRow::new(
+        "special_tokens",
+        Takes::On,
+        "Special tokens that are in the text become their IDs; by default text is text.",
+    ),
+    OptionRow::new(
+        "chat",
+        Takes::On,
+        "Each record is a conversation: the chat template makes its text, and what the assistant says is learned.",
+    ),
+    OptionRow::new(
+        "messages_field",
+        Takes::Text("KEY"),
+        "With chat: key of the messages; by default messages, else conversations.",
+    ),
+    OptionRow::new(
+        "chat_template",
+        Takes::Text("FILE|NAME"),
+        "With chat: a file with a Jinja template, or chatml, gemma, llama3, zephyr; by default the tokenizer's own.",
+    ),
+    OptionRow::new(
+        "chat_date",
+        Takes::Text("YYYY-MM-DD"),
+        "With chat: the day for templates that ask for it; by default today.",
+    ),
+    OptionRow::new(
+        "dtype",
+        Takes::DType,
+        "dtype of a stored ID; by default the smaller of uint16 and uint32 that holds the vocabulary (int32 for Megatron; \
+         flat-tokens are uint32).",
+    ),
+    OptionRow::new(
+        "remainder",
+        Takes::Words(&["drop", "pad"]),
+        "With samples of one size: what becomes of the tokens at the end that fill no sample.",
+    )
+    .or(|| "drop".into()),
+    OptionRow::new(
+        "pad_value",
+        Takes::Id("ID"),
+        "Where the last sample is padded: the ID to fill with, by default the one that ends a document.",
+    ),
+];
 
 /// What turns lines, or texts, into token IDs.
 pub type Encoder = Box<dyn windrow_prepare::Encode + Send>;
@@ -36,6 +115,9 @@ pub struct Tokenizing {
     pub dtype: Option<DType>,
     /// What becomes of the tokens at the end that fill no sample; to be padded with this ID.
     pub remainder: Remainder,
+    /// They are padded with what ends a document.
+    #[serde(skip)]
+    pub pads: bool,
     /// Of folders that hold several splits, the one to read.
     pub split: Option<String>,
     /// Inputs without any text are planned too.
@@ -67,11 +149,12 @@ impl Default for Tokenizing {
             special_tokens: false,
             eos: "auto".to_string(),
             append_eos: false,
-            to: crate::prepare::write::TOKENIZE_TO.to_string(),
+            to: TOKENIZE_TO.to_string(),
             own: Map::new(),
             sample_size: None,
             dtype: None,
             remainder: Remainder::Drop,
+            pads: false,
             split: None,
             allow_empty: false,
             chat: None,
@@ -80,9 +163,122 @@ impl Default for Tokenizing {
 }
 
 impl Tokenizing {
+    /// Of options by name, as front ends have them: those of [`TOKENIZING`], and those that the format has of its own. What is null
+    /// is not given.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use windrow::prep::Tokenizing;
+    ///
+    /// let given = json!({ "tokenizer": "gpt2", "to": "shards", "max_shard_bytes": "64MiB" });
+    /// let how = Tokenizing::of(given.as_object().cloned().unwrap_or_default())?;
+    /// assert_eq!((how.tokenizer.as_str(), how.own.len()), ("gpt2", 1));
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Config` for an option that is none, a value that one cannot have, and one that would have no effect.
+    pub fn of(given: Map<String, Value>) -> Result<Tokenizing> {
+        let (mut how, mut own) = (Map::new(), Map::new());
+        for (name, value) in given.into_iter().filter(|(_, value)| !value.is_null()) {
+            match TOKENIZING.iter().find(|row| row.name == name) {
+                Some(row) => drop(how.insert(name, row.read(value)?)),
+                None => drop(own.insert(name, value)),
+            }
+        }
+        let to = how.get("to").and_then(Value::as_str).unwrap_or(TOKENIZE_TO).to_string();
+        if writer(&to, &Map::new()).is_ok()
+            && let Some(name) = own.keys().find(|name| !write_options(&to).contains(&name.as_str()))
+        {
+            return Err(Error::config(format!("{name} is not an option of this task")).field(name.clone()));
+        }
+        if how.get("eos").is_some_and(|eos| eos == "append") {
+            how.insert("eos".to_string(), "auto".into());
+            how.insert("append_eos".to_string(), true.into());
+        }
+        chatting(&mut how)?;
+        let pads = pads(&mut how)?;
+        how.insert("own".to_string(), own.into());
+        let how: Tokenizing = serde_json::from_value(how.into())
+            .map_err(|e| Error::config("the options of tokenising cannot be understood").caused_by(e))?;
+        Ok(Tokenizing { pads, ..how })
+    }
+
+    /// What is the same whatever makes the token IDs; what ends a document is not among it.
+    ///
+    /// # Errors
+    /// `Config` for an option that the format does not have.
+    pub fn options(&self) -> Result<TokenizeOptions> {
+        let to = writer(&self.to, &self.own)?;
+        Ok(TokenizeOptions {
+            sample_size: self.sample_size,
+            append_eos: self.append_eos,
+            dtype: self.dtype,
+            remainder: self.remainder,
+            split: self.split.clone(),
+            allow_empty: self.allow_empty,
+            ..TokenizeOptions::new(to)
+        })
+    }
+
+    /// What becomes of the tokens at the end, where documents end with `eos`.
+    ///
+    /// # Errors
+    /// `Config` where there is no ID to pad with.
+    pub fn remainder(&self, eos: Option<i64>) -> Result<Remainder> {
+        match (self.pads, eos) {
+            (false, _) => Ok(self.remainder),
+            (true, Some(id)) => Ok(Remainder::Pad(id)),
+            // Any other ID is a token that nobody wrote.
+            (true, None) => Err(Error::config("remainder is \"pad\", but no token ends a document")
+                .field("pad_value")
+                .hint("pass @pad_value@, the token ID to pad with")),
+        }
+    }
+
     pub(super) fn of_json(settings: &Value) -> Result<Tokenizing> {
         serde_json::from_value(settings.clone()).map_err(|e| {
             Error::corrupt("the settings of the job cannot be understood").field("settings").caused_by(e)
         })
+    }
+}
+
+// Puts what is said of conversations together, where they are some.
+fn chatting(how: &mut Map<String, Value>) -> Result<()> {
+    let is_chat = how.remove("chat").is_some_and(|chat| chat == true);
+    let mut chat = Map::new();
+    for (option, field) in
+        [("messages_field", "messages_field"), ("chat_template", "template"), ("chat_date", "date")]
+    {
+        match how.remove(option) {
+            Some(_) if !is_chat => {
+                let what = "is set, but the records are not conversations: pass @chat=true@";
+                return Err(Error::config(format!("{option} {what}")).field(option));
+            }
+            Some(value) => drop(chat.insert(field.to_string(), value)),
+            None => {}
+        }
+    }
+    if is_chat {
+        how.insert("chat".to_string(), chat.into());
+    }
+    Ok(())
+}
+
+// Whether the end is padded with what ends a document; an ID of its own is put where the recipe has it.
+fn pads(how: &mut Map<String, Value>) -> Result<bool> {
+    let pads = how.remove("remainder").is_some_and(|remainder| remainder == "pad");
+    let Some(value) = how.remove("pad_value") else { return Ok(pads) };
+    match value.as_i64() {
+        Some(id) if id >= 0 && pads => {
+            how.insert("remainder".to_string(), json!(Remainder::Pad(id)));
+            Ok(false)
+        }
+        Some(id) if id >= 0 => Err(Error::config("pad_value is set, but nothing is padded")
+            .field("pad_value")
+            .hint("pass @remainder=pad@")),
+        Some(id) => Err(Error::config(format!("pad_value {id} is not a token ID")).field("pad_value")),
+        None => Err(Error::config(format!("pad_value is {value}, expected a token ID, a whole number"))
+            .field("pad_value")),
     }
 }

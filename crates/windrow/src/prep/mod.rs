@@ -37,14 +37,14 @@ use windrow_core::sampler::Permutation;
 use windrow_core::store::{Local, Store, is_url, key};
 use windrow_core::{Error, Kind, Result};
 use windrow_prepare::prep::{
-    CONVERT, Conversion, ConvertWorker, Folder, INDEX, IndexWorker, Place, TOKENIZE, Worker,
+    CONVERT, Conversion, ConvertWorker, Folder, INDEX, IndexWorker, Place, TOKENIZE, Tasks, Worker,
 };
 use windrow_prepare::{Report, Watch};
 
 pub use self::converting::Converting;
 #[cfg(feature = "dac")]
 pub use self::encoding::Encoding;
-pub use self::how::{Chatting, Encoder, Tokenizing};
+pub use self::how::{Chatting, Encoder, TOKENIZING, Tokenizing};
 use crate::opening::formats::formats;
 use crate::opening::remote::ReadOnce;
 use crate::output::{Output, Task, What};
@@ -67,17 +67,10 @@ pub fn plan(
     stores: &Options,
 ) -> Result<PathBuf> {
     let (encoder, options) = how.make()?;
-    let (read, settings) = (ReadOnce::new(stores), how.to_json());
-    let job = windrow_prepare::prep::plan_tokenize(
-        formats(),
-        &read,
-        inputs,
-        out,
-        encoder.as_ref(),
-        &options,
-        task_bytes,
-        settings,
-    )?;
+    let (read, settings) = (ReadOnce::new(stores), how.to_json(options.remainder));
+    let tasks = Tasks { out, bytes: task_bytes, settings };
+    let job =
+        windrow_prepare::prep::plan_tokenize(formats(), &read, inputs, encoder.as_ref(), &options, tasks)?;
     keep(&job, stores)
 }
 
@@ -93,8 +86,8 @@ pub fn plan_index(
     stores: &Options,
 ) -> Result<PathBuf> {
     let settings = json!({ "index_folder": options.index_folder });
-    let read = ReadOnce::new(stores);
-    let job = windrow_prepare::prep::plan_index(formats(), &read, base, out, options, task_bytes, settings)?;
+    let (read, tasks) = (ReadOnce::new(stores), Tasks { out, bytes: task_bytes, settings });
+    let job = windrow_prepare::prep::plan_index(formats(), &read, base, options, tasks)?;
     keep(&job, stores)
 }
 
@@ -111,7 +104,8 @@ pub fn plan_convert(
     stores: &Options,
 ) -> Result<PathBuf> {
     let (made, settings) = (how.make(input, stores)?, how.to_json());
-    let job = windrow_prepare::prep::plan_convert(&made.conversion(), input, out, task_bytes, settings)?;
+    let tasks = Tasks { out, bytes: task_bytes, settings };
+    let job = windrow_prepare::prep::plan_convert(&made.conversion(), input, tasks)?;
     keep(&job, stores)
 }
 
@@ -129,7 +123,8 @@ pub fn plan_encode(
     stores: &Options,
 ) -> Result<PathBuf> {
     let encoding::Planned { folder, files, manifest } = how.planned(sound)?;
-    let job = windrow_prepare::prep::plan_encode(&folder, &files, manifest, task_bytes, out, how.to_json())?;
+    let tasks = Tasks { out, bytes: task_bytes, settings: how.to_json() };
+    let job = windrow_prepare::prep::plan_encode(&folder, &files, manifest, tasks)?;
     keep(&job, stores)
 }
 

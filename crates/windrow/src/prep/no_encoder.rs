@@ -4,7 +4,7 @@ use serde_json::Value;
 use windrow_core::{Error, Result};
 
 use super::how::{Encoder, Tokenizing};
-use crate::prepare::TokenizeOptions;
+use crate::prepare::{Remainder, TokenizeOptions};
 
 impl Tokenizing {
     /// The encoder and the options that it says, of which a build without the feature `text` has none.
@@ -15,7 +15,7 @@ impl Tokenizing {
         Err(Error::built_without("text"))
     }
 
-    pub(super) fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self, _remainder: Remainder) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }
 }

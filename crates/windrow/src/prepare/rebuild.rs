@@ -149,7 +149,7 @@ fn old(store: &Local) -> Result<Map<String, Value>> {
     };
     let text = read_small(object.as_ref(), MOST_TOLD)?;
     Ok(serde_json::from_slice(&text).unwrap_or_else(|e| {
-        log::warn!("{}: nothing of it is kept: {e:#}", object.name());
+        windrow_core::warn!("{}: nothing of it is kept: {e:#}", object.name());
         Map::new()
     }))
 }

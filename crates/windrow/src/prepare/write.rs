@@ -39,7 +39,7 @@ pub fn written() -> Vec<Written> {
         |name: &'static str| ALIASES.iter().find(|(_, of)| *of == name).map_or(name, |(alias, _)| alias);
     let row = |info: &'static FormatInfo| {
         let writer = write::writer(formats(), info.name, &Map::new()).ok()?;
-        Some(Written { to: alias(info.name), info, is_for_tokenize: !writer.id_dtypes().is_empty() })
+        Some(Written { to: alias(info.name), info, is_for_tokenize: !writer.info().id_dtypes.is_empty() })
     };
     formats().iter().filter_map(|format| row(format.info())).collect()
 }

@@ -4,6 +4,7 @@ pub(crate) mod builder;
 pub(crate) mod compared;
 pub(crate) mod metrics;
 pub(crate) mod mixing;
+pub(crate) mod options;
 pub mod ranks;
 pub(crate) mod recipe;
 pub(crate) mod reopen;

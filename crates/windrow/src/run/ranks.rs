@@ -65,7 +65,7 @@ pub fn from_environment() -> Result<Found> {
 fn warn_of_slurm(shard: Shard, by: &str) {
     static WARNED: Once = Once::new();
     if let Some(warning) = slurms_job(shard, by, |name| std::env::var(name).ok()) {
-        WARNED.call_once(|| log::warn!("{warning}"));
+        WARNED.call_once(|| windrow_core::warn!("{warning}"));
     }
 }
 

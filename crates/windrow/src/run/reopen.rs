@@ -6,9 +6,9 @@ use windrow_core::{Error, Result};
 
 use crate::mix::Mixture;
 use crate::mix::shares::Shares;
+use crate::opening::own::OpenOptions;
 use crate::run::builder::LoaderBuilder;
 use crate::run::recipe::Recipe;
-use crate::views::part::RecipePart;
 use crate::views::samples::Samples;
 
 impl Recipe {
@@ -18,7 +18,16 @@ impl Recipe {
     /// As [`open_with`](crate::open_with); `Config` when names, weights and parts do not agree in number; `Mismatch` when the plan was saved
     /// of other data.
     pub fn builder(&self) -> Result<LoaderBuilder> {
-        let mut samples: Vec<Samples> = self.parts.iter().map(RecipePart::open).collect::<Result<_>>()?;
+        self.builder_by(&OpenOptions::new())
+    }
+
+    /// Opens all parts with formats and a store of one's own.
+    ///
+    /// # Errors
+    /// As [`Recipe::builder`].
+    pub fn builder_by(&self, open: &OpenOptions) -> Result<LoaderBuilder> {
+        let mut samples: Vec<Samples> =
+            self.parts.iter().map(|part| part.open_by(open)).collect::<Result<_>>()?;
         let builder = match (&self.mixture, self.stop, samples.len()) {
             (None, None, 1) => samples.remove(0).loader(),
             (Some(shares), None, _) => Mixture::assembled(samples, shares, self.part_ids)?.loader(),
@@ -58,7 +67,7 @@ impl Recipe {
 mod tests {
     use windrow_core::{DType, Kind};
 
-    use super::*;
+    use crate::views::part::RecipePart;
 
     #[test]
     fn a_function_is_named_by_a_recipe_but_not_opened_from_it() {

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use windrow_core::collate::{self, CodesLayout, Collate, Masks, Tags, TextCut};
-use windrow_core::format::Takes;
+use windrow_core::format::{OptionRow, Takes};
 use windrow_core::view::{Crop, Mode, View};
 use windrow_core::{Error, Result};
 
 use crate::views::kind::{Cut, ViewKind};
-use crate::views::option::{Given, ViewOption, default_of, is_default};
+use crate::views::option::{Given, default_of, is_default};
 
 /// Up to `length` frames of each track of codes `[T, C]`, from a random place or from its start, with its text, as a codec
 /// language model is trained. See [`Codes`](windrow_core::collate::Codes) for the tensors.
@@ -63,7 +63,7 @@ impl Codes {
     }
 
     /// What it takes, as front ends have it: what a layout holds is each an option.
-    pub(crate) const OPTIONS: &[&[ViewOption]] = &[&[
+    pub(crate) const OPTIONS: &[&[OptionRow]] = &[&[
         row("length", Takes::Number("N"), " Frames of a sample at most.", none),
         row(
             "mode",
@@ -122,15 +122,13 @@ impl Codes {
         ),
         row("tag_limit", Takes::Number("N"), " Tags of a prompt at most.", none),
         // `report` asks for the size that its pages show.
-        ViewOption {
-            flag: Some("codebook"),
-            ..row(
-                "codebook_size",
-                Takes::WordsOr(&["auto", "none"], "N"),
-                " Codes must be below this; auto is the lowest special value.",
-                || "auto".into(),
-            )
-        },
+        row(
+            "codebook_size",
+            Takes::WordsOr(&["auto", "none"], "N"),
+            " Codes must be below this; auto is the lowest special value.",
+            || "auto".into(),
+        )
+        .flag("codebook"),
         row(
             "text_cut",
             Takes::Words(&["character", "byte"]),
@@ -150,8 +148,8 @@ fn none() -> Value {
     Value::Null
 }
 
-const fn row(name: &'static str, takes: Takes, help: &'static str, default: fn() -> Value) -> ViewOption {
-    ViewOption { name, takes, help, default, flag: None }
+const fn row(name: &'static str, takes: Takes, help: &'static str, default: fn() -> Value) -> OptionRow {
+    OptionRow::new(name, takes, help).or(default)
 }
 
 /// Puts what a configuration says, and what is said besides, where the recipe has it.

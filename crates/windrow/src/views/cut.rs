@@ -35,7 +35,7 @@ impl Dataset {
         let (source, by) = self.scaled(&recipe, dtype, stop)?;
         let samples = self.assemble(source, recipe, dtype, &by)?;
         if let Ok(Some(why)) = samples.shortage() {
-            log::warn!("{}: the view has no samples: {why}", self.paths);
+            windrow_core::warn!("{}: the view has no samples: {why}", self.paths);
         }
         samples.recipe.view.kind().warn(self, samples.feed.view());
         Ok(samples)

@@ -4,26 +4,10 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 use windrow_core::collate::{DocumentsLayout, Labels};
-use windrow_core::format::Takes;
+use windrow_core::format::{OptionRow, Takes};
 use windrow_core::source::{Fit, Nan, Per};
 use windrow_core::view::{Mode, Overlong, Starts, Strategy, Tail};
 use windrow_core::{Error, Result};
-
-/// An option of a view.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct ViewOption {
-    /// What Python calls it; the command line has hyphens.
-    pub name: &'static str,
-    /// What it takes.
-    pub takes: Takes,
-    /// What it does, in one sentence or more.
-    pub help: &'static str,
-    /// Its value where it is not given.
-    pub default: fn() -> Value,
-    /// What the command line calls it, where its name means something else there.
-    pub flag: Option<&'static str>,
-}
 
 /// Words that only another program's own numbers need: no help lists them.
 const OWN_WORDS: [&str; 2] = ["max-float32", "zero-float32"];
@@ -41,40 +25,28 @@ pub struct ViewInfo {
     pub help: &'static str,
     /// The option that it is called with.
     pub number: Option<&'static str>,
-    pub(crate) options: &'static [&'static [ViewOption]],
+    pub(crate) options: &'static [&'static [OptionRow]],
     /// Puts options that the recipe has within others there.
     pub(crate) arrange: fn(Given) -> Result<Given>,
 }
 
 impl ViewInfo {
     /// What it takes.
-    pub fn options(&self) -> impl Iterator<Item = &'static ViewOption> {
+    pub fn options(&self) -> impl Iterator<Item = &'static OptionRow> {
         self.options.iter().copied().flatten()
     }
 }
 
-impl ViewOption {
-    // A word in any case; what is not there is the word for it.
-    fn read(&self, value: Value) -> Result<Value> {
-        let (words, or) = match self.takes {
-            Takes::Words(words) => (words, None),
-            Takes::WordsOr(words, number) => (words, Some(number)),
-            _ => return Ok(value),
-        };
-        let scales = self.name == "scaler";
-        let is_known = |word: &str| words.contains(&word) || (scales && OWN_WORDS.contains(&word));
-        match &value {
-            Value::Null => return Ok(if words.contains(&"none") { "none".into() } else { Value::Null }),
-            Value::String(word) if is_known(&word.to_lowercase()) => return Ok(word.to_lowercase().into()),
-            Value::Number(_) if or.is_some() && value != 0 => return Ok(value),
-            // A function of the caller's, by its name.
-            Value::Object(_) if scales => return Ok(value),
-            _ => {}
+// A scaler may be a function of the caller's, by its name.
+fn value_of(option: &OptionRow, value: Value) -> Result<Value> {
+    match &value {
+        Value::String(word)
+            if option.name == "scaler" && OWN_WORDS.contains(&word.to_lowercase().as_str()) =>
+        {
+            Ok(word.to_lowercase().into())
         }
-        let or = or.map_or(String::new(), |number| format!(", or a number of {}", number.to_lowercase()));
-        Err(Error::config(format!("@{}={value}@", self.name))
-            .field(self.name)
-            .hint(format!("one of {}{or}", words.join(", "))))
+        Value::Object(_) if option.name == "scaler" => Ok(value),
+        _ => option.read(value),
     }
 }
 
@@ -88,7 +60,7 @@ pub(crate) fn read(info: &ViewInfo, given: Given) -> Result<Given> {
         let option = info.options().find(|option| option.name == name);
         let option = option
             .ok_or_else(|| Error::config(format!("{name} is not an option of {}", info.name)).field(&name))?;
-        let value = option.read(value)?;
+        let value = value_of(option, value)?;
         if !value.is_null() {
             read.insert(name, value);
         }
@@ -189,17 +161,6 @@ macro_rules! given {
 }
 pub(crate) use given;
 
-/// What the command line calls an option, where that is not its name.
-macro_rules! flag {
-    () => {
-        None
-    };
-    ($flag:literal) => {
-        Some($flag)
-    };
-}
-pub(crate) use flag;
-
 /// Declares a view: its options are the fields of its recipe, a setter each, and the rows of its table; `beside` are rows
 /// whose values are in a field of another name. `as` is what the setter takes instead of
 /// the field, `=` the flag of the command line where the name is taken there.
@@ -235,22 +196,20 @@ macro_rules! view {
             })*
 
             /// What it takes, as front ends have it.
-            pub(crate) const OPTIONS: &[&[crate::views::option::ViewOption]] = &[
+            pub(crate) const OPTIONS: &[&[windrow_core::format::OptionRow]] = &[
                 &[
-                    $(crate::views::option::ViewOption {
-                        name: stringify!($needed),
-                        takes: <$Needed as crate::views::option::Taken>::TAKES,
-                        help: concat!($($needs),*),
-                        default: || serde_json::Value::Null,
-                        flag: None,
-                    },)?
-                    $(crate::views::option::ViewOption {
-                        name: stringify!($name),
-                        takes: <$Type as crate::views::option::Taken>::TAKES,
-                        help: concat!($($help),*),
-                        default: crate::views::option::default_of::<$Type>,
-                        flag: crate::views::option::flag!($($flag)?),
-                    },)*
+                    $(windrow_core::format::OptionRow::new(
+                        stringify!($needed),
+                        <$Needed as crate::views::option::Taken>::TAKES,
+                        concat!($($needs),*),
+                    ),)?
+                    $(windrow_core::format::OptionRow::new(
+                        stringify!($name),
+                        <$Type as crate::views::option::Taken>::TAKES,
+                        concat!($($help),*),
+                    )
+                    .or(crate::views::option::default_of::<$Type>)
+                    $(.flag($flag))?,)*
                 ],
                 $beside,
             ];

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use windrow_core::collate::{Collate, Documents, DocumentsLayout, Labels, Positions, Shifted};
-use windrow_core::format::Takes;
+use windrow_core::format::{OptionRow, Takes};
 use windrow_core::plan::Feed;
 use windrow_core::source::{Runs, SharedSource};
 use windrow_core::view::{self, View};
@@ -12,7 +12,7 @@ use windrow_core::{Error, Result};
 
 use crate::opening::dataset::Dataset;
 use crate::views::kind::{Cut, ViewKind};
-use crate::views::option::{Given, ViewOption, default_of, is_default, view};
+use crate::views::option::{Given, default_of, is_default, view};
 
 view! {
     /// Blocks of `length` inputs over the joined records: every token but the first is a target exactly once. `input_ids`,
@@ -54,20 +54,14 @@ view! {
         labels: Labels,
     }
     beside &[
-        ViewOption {
-            name: "positions",
-            takes: Takes::Words(&["block", "document"]),
-            help: " What positions of documents count from: the first token of each in the block, or its very first.",
-            default: default_of::<Positions>,
-            flag: None,
-        },
-        ViewOption {
-            name: "ignore_index",
-            takes: Takes::Id("ID"),
-            help: " The label of what documents do not learn.",
-            default: || Labels::IGNORED.into(),
-            flag: None,
-        },
+        OptionRow::new(
+            "positions",
+            Takes::Words(&["block", "document"]),
+            " What positions of documents count from: the first token of each in the block, or its very first.",
+        )
+        .or(default_of::<Positions>),
+        OptionRow::new("ignore_index", Takes::Id("ID"), " The label of what documents do not learn.")
+            .or(|| Labels::IGNORED.into()),
     ];
 }
 

@@ -8,6 +8,7 @@ use windrow_core::view::Coverage;
 use windrow_core::{DType, Draw, Error, Result, store};
 
 use crate::opening::dataset::Dataset;
+use crate::opening::own::OpenOptions;
 use crate::views::grouping::Grouping;
 use crate::views::part::RecipePart;
 use crate::views::scaler::Scaler;
@@ -180,6 +181,11 @@ impl RecipePart {
     /// # Errors
     /// As [`open_with`](crate::open_with) and [`crate::Dataset::view`].
     pub fn open(&self) -> Result<Samples> {
-        self.path.open(&self.options)?.view(self.view.clone(), self.dtype)
+        self.open_by(&OpenOptions::new())
+    }
+
+    /// The same, with formats and a store of one's own.
+    pub(crate) fn open_by(&self, open: &OpenOptions) -> Result<Samples> {
+        open.open_all(&self.path, &self.options)?.view(self.view.clone(), self.dtype)
     }
 }

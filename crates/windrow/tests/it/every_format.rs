@@ -100,9 +100,9 @@ struct Set {
 }
 
 fn path_in(folder: &Path, format: &dyn WriteFormat) -> PathBuf {
-    match format.target() {
+    match format.info().target {
         Target::File(endings) => folder.join(format!("out{}", endings[0])),
-        Target::Folder | Target::Pair => folder.join("out"),
+        Target::Folder | Target::Pair(_) => folder.join("out"),
     }
 }
 
@@ -221,7 +221,7 @@ fn as_lists(row: Row) -> Row {
 #[test]
 fn rows_are_read_equal_where_a_format_holds_them() {
     let mut n_formats = 0;
-    for format in written().filter(|format| format.holds_rows()) {
+    for format in written().filter(|format| format.info().holds_rows) {
         // JSON has no bytes, and the lists of tf.train.Example hold values of one kind.
         let (has_bytes, has_null, of_lists) = match format.name() {
             "bagz" | "series-jsonl" => (false, true, false),
@@ -327,7 +327,7 @@ fn a_format_takes_the_options_that_its_info_lists() {
         assert_eq!(written.is_ok(), info.is_written(), "{}", info.name);
         for option in info.write_options {
             let value = match option.takes {
-                Takes::Number(_) => json!(1 << 16),
+                Takes::Number(_) | Takes::Bytes => json!(1 << 16),
                 Takes::Text(_) => json!("abc"),
                 Takes::On | Takes::Off => json!(false),
                 other => panic!("{}: no format has an option that takes {other:?}", option.name),

@@ -54,9 +54,9 @@ fn at_once(input: &Path, how: &Converting, folder: &Path) -> windrow::Result<Rep
 }
 
 fn out(folder: &Path, how: &Converting) -> PathBuf {
-    let ending = match windrow::writer(&how.to, &how.own).unwrap().target() {
+    let ending = match windrow::writer(&how.to, &how.own).unwrap().info().target {
         Target::File(endings) => endings[0],
-        Target::Folder | Target::Pair => "",
+        Target::Folder | Target::Pair(_) => "",
     };
     fs::create_dir_all(folder).unwrap();
     folder.join(format!("out{ending}"))

@@ -154,7 +154,7 @@ fn what_is_verified_in_a_store_is_what_is_in_a_folder() {
     let ids = windrow::open(&tokens).unwrap();
     for to in ["shards", "tokens", "megatron", "forager", "webdataset", "tfrecord"] {
         let format = windrow::writer(to, &Map::new()).unwrap();
-        let end = match format.target() {
+        let end = match format.info().target {
             windrow::dev::format::write::Target::File(endings) => endings[0],
             _ => "",
         };

@@ -134,7 +134,7 @@ fn records_in_a_store_are_those_of_a_path() {
         let to = windrow::writer(written.to, &Map::new()).unwrap();
         let options = WriteOptions { durable: false, ..WriteOptions::default() };
         for (kind, data) in [("numbers", &numbers), ("rows", &rows)] {
-            let ending = match to.target() {
+            let ending = match to.info().target {
                 windrow::dev::format::write::Target::File(endings) => endings[0],
                 _ => "",
             };

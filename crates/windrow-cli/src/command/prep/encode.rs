@@ -27,7 +27,7 @@ pub(super) struct Encode {
 pub(super) fn run(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.audio_dir))?;
     let how = args.how.encoding()?;
-    planned(&args.planning, &args.stores.options(), out, |to, task_bytes, stores| {
+    planned(&args.planning, &args.stores.options()?, out, |to, task_bytes, stores| {
         prep::plan_encode(&args.audio_dir, to, &how, task_bytes, stores)
     })
 }

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::array::DType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind as ErrorKind, Result};
+use crate::format::data_files::DataFiles;
 use crate::format::{Options, Probe};
 use crate::row::Row;
-use crate::source::{self, FileInfo, SharedSource};
+use crate::source::{self, SharedSource};
 use crate::store::Object;
 
 use self::numbers::Numbers;
@@ -116,7 +117,7 @@ pub trait Samples: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Whether the file that [`Samples::name`] names holds an array as it is, from [`Found::start`] on.
+    /// Whether the file that an array is in holds an array as it is, from [`Found::start`] on.
     ///
     /// # Errors
     /// As [`Samples::object`].
@@ -133,17 +134,16 @@ pub trait Samples: Send + Sync + 'static {
     /// Asks for the bytes of a sample, without waiting.
     fn prefetch(&self, sample: u64);
 
-    /// What a person calls a file.
-    fn name(&self, file: usize) -> String;
-
-    /// All files.
-    fn files(&self) -> Vec<FileInfo>;
+    /// Their files.
+    fn files(&self) -> &DataFiles;
 
     /// A hash of the data, on top of what is read of it.
     ///
     /// # Errors
     /// `Io`.
-    fn fingerprint(&self, of: &str) -> Result<u64>;
+    fn fingerprint(&self, of: &str) -> Result<u64> {
+        self.files().fingerprint(&[self.format().as_bytes(), of.as_bytes()])
+    }
 
     /// That a sample is there.
     ///
@@ -155,6 +155,16 @@ pub trait Samples: Send + Sync + 'static {
             false => Err(Error::out_of_range("record", sample, self.count())),
         }
     }
+}
+
+/// Bytes of an array that was made anew, from byte `start` on.
+///
+/// # Errors
+/// `Stale` where it became shorter.
+pub fn part(array: &[u8], start: u64, size: usize, sample: u64) -> Result<&[u8]> {
+    let start = usize::try_from(start).unwrap_or(usize::MAX);
+    let part = array.get(start..start.saturating_add(size));
+    part.ok_or_else(|| Error::new(ErrorKind::Stale, "the record became shorter").record(sample))
 }
 
 /// Opens samples as the options say: `column=` gives numbers, and so does an only column of arrays; anything else is rows.

@@ -108,7 +108,7 @@ impl<S: Samples> Numbers<S> {
                     "an array {} {:?}, the first is {of} {channels}",
                     found.dtype, found.shape
                 ))
-                .at(self.samples.name(found.file))
+                .at(self.samples.files().name(found.file))
                 .record(record)
                 .byte(self.first_byte(record, &found)?)
                 .hint("@columns@ gives rows with arrays of any shape"))
@@ -243,7 +243,7 @@ impl<S: Samples> Source for Numbers<S> {
     fn locate(&self, span: Span) -> Result<Vec<Location>> {
         let (found, start, size) = self.place(span)?;
         if self.samples.is_stored(self.column, &found)? {
-            return Ok(vec![Location { file: self.samples.name(found.file), start, size }]);
+            return Ok(vec![Location { file: self.samples.files().name(found.file), start, size }]);
         }
         // Numbers that are decoded have no place of their own: all that they are made of is read.
         let (file, place) = self.samples.locate(span.record, Some(self.column))?;
@@ -251,7 +251,7 @@ impl<S: Samples> Source for Numbers<S> {
     }
 
     fn files(&self) -> Vec<FileInfo> {
-        self.samples.files()
+        self.samples.files().infos()
     }
 
     fn fingerprint(&self) -> Result<u64> {

@@ -78,7 +78,7 @@ impl<S: Samples> Source for Rows<S> {
     }
 
     fn files(&self) -> Vec<FileInfo> {
-        self.samples.files()
+        self.samples.files().infos()
     }
 
     fn fingerprint(&self) -> Result<u64> {

@@ -22,7 +22,7 @@ pub enum Content {
     Records,
     /// Every line is JSON.
     Lines,
-    /// The rows of its index, see [`Verify::index`].
+    /// The rows of its index, see [`LineIndex::verify`](super::LineIndex::verify).
     Index,
     /// Nothing: any bytes are numbers of it.
     Unknown,
@@ -44,11 +44,6 @@ pub trait Verify: Sync {
         out.read(format, probe)
     }
 
-    /// Whether it holds checksums of its own, which say more than the hash of a manifest.
-    fn has_own_checksums(&self) -> bool {
-        false
-    }
-
     /// dtype and vocabulary of files that hold nothing but token IDs, where `manifest` says both.
     fn ids(&self, manifest: &Manifest) -> Option<(DType, u64)> {
         let _ = manifest;
@@ -61,52 +56,9 @@ pub trait Verify: Sync {
         false
     }
 
-    /// What a compressed file of it was called before, where its manifest still describes it as it was.
-    fn name_before<'n>(&self, name: &'n str) -> Option<&'n str> {
-        let _ = name;
-        None
-    }
-
-    /// The file that is one data set together with the file of this name.
-    fn other_half(&self, name: &str) -> Option<String> {
-        let _ = name;
-        None
-    }
-
-    /// Files beside the one of this name that are read with it, where they are there.
-    fn companions(&self, name: &str) -> Vec<String> {
-        self.other_half(name).into_iter().collect()
-    }
-
     /// Whether the names below a folder can only be those of a data set of it, though no manifest is there.
     fn is_described(&self, format: &dyn Format, probe: &Probe) -> bool {
         format.recognise(probe) == Confidence::Yes
-    }
-
-    /// Whether everything below its folder belongs to it.
-    fn takes_whole_folder(&self) -> bool {
-        true
-    }
-
-    /// What to do about a file beside its data that is not as it was written.
-    fn edited(&self, name: &str) -> Option<&'static str> {
-        let _ = name;
-        None
-    }
-
-    /// Whether a folder with such files, as `has` says, is an index of it, or half of one, which speaks of data beside it.
-    fn is_index(&self, has: &dyn Fn(&str) -> bool) -> bool {
-        let _ = has;
-        false
-    }
-
-    /// Checks an index against the data that it speaks of, where [`Verify::content`] is [`Content::Index`].
-    ///
-    /// # Errors
-    /// As [`Verify::records`].
-    fn index(&self, at: &IndexAt<'_>, out: &mut Verifier<'_>) -> Result<()> {
-        let _ = (at, out);
-        Ok(())
     }
 }
 

@@ -1,6 +1,5 @@
 //! How formats are written: what a format says of its writer, and what the writer is given and promises.
 
-mod line_index;
 mod options;
 mod parts;
 mod record;
@@ -9,7 +8,6 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-pub use self::line_index::LineIndex;
 pub use self::options::{OwnOptions, WriteOptions, not_an_option, only_of_tokenize, option_names, writer};
 pub use self::parts::{PartFile, Parts};
 pub use self::record::{Stored, TO_COLUMN_HINT, each_number, other_columns};
@@ -24,6 +22,68 @@ pub const CHUNK_FILES: &str = "chunk_files";
 /// See [`CHUNK_FILES`].
 pub const CHUNK_BYTES: &str = "chunk_bytes";
 
+/// Every dtype of whole numbers, those that token IDs usually have first.
+pub const ID_DTYPES: &[DType] =
+    &[DType::U16, DType::U32, DType::U8, DType::U64, DType::I8, DType::I16, DType::I32, DType::I64];
+
+/// What is said of how a format is written; all but name and target have defaults, see [`WriteInfo::of`].
+#[derive(Clone, Copy, Debug)]
+pub struct WriteInfo {
+    /// Name of the format that reads it.
+    pub name: &'static str,
+    /// What the path of an output names.
+    pub target: Target,
+    /// It can hold rows of named columns, see [`RecordWriter::add_row`].
+    pub holds_rows: bool,
+    /// The metadata of records of numbers is kept beside them.
+    pub keeps_metadata: bool,
+    /// It can continue behind what is there.
+    pub appends: bool,
+    /// dtype in which the writer is handed numbers, where that is not the one that they are stored as.
+    pub handed_dtype: Option<DType>,
+    /// The fewest bytes that a stored number takes, where these are not those of its dtype.
+    pub bytes_per_number: Option<u64>,
+    /// The array of its own that says which token IDs of a record are learned, where the format has one.
+    pub mask_track: Option<MaskTrack>,
+    /// dtypes of a token ID that `tokenize` may choose, the first that holds the vocabulary; none where it does not write
+    /// this format.
+    pub id_dtypes: &'static [DType],
+    /// Its numbers need not be token IDs, though `tokenize` writes it.
+    pub holds_any_numbers: bool,
+    /// The largest token ID, where that is less than the dtype holds.
+    pub largest_id: Option<i64>,
+    /// A corpus is one stream of all documents, without borders between records.
+    pub is_stream: bool,
+    /// A sample of a corpus may have arrays of a byte per token beside it.
+    pub holds_tracks: bool,
+}
+
+impl WriteInfo {
+    /// A format of numbers alone, written in one run.
+    pub const fn of(name: &'static str, target: Target) -> WriteInfo {
+        WriteInfo {
+            name,
+            target,
+            holds_rows: false,
+            keeps_metadata: false,
+            appends: false,
+            handed_dtype: None,
+            bytes_per_number: None,
+            mask_track: None,
+            id_dtypes: &[],
+            holds_any_numbers: false,
+            largest_id: None,
+            is_stream: false,
+            holds_tracks: false,
+        }
+    }
+
+    /// Whether its numbers are token IDs.
+    pub fn holds_ids(&self) -> bool {
+        !self.id_dtypes.is_empty() && !self.holds_any_numbers
+    }
+}
+
 /// What the path of an output names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -31,17 +91,28 @@ pub enum Target {
     File(&'static [&'static str]),
     /// A folder.
     Folder,
-    /// Two files of one stem.
-    Pair,
+    /// Two files of one stem, whose names end so.
+    Pair([&'static str; 2]),
+}
+
+impl Target {
+    /// What an output called `name` is called without its ending: what both names of a pair begin with.
+    pub fn stem(self, name: &str) -> &str {
+        let Target::Pair(endings) = self else { return name };
+        let stem = endings.iter().find_map(|ending| name.strip_suffix(ending));
+        stem.filter(|stem| !stem.is_empty()).unwrap_or(name)
+    }
 }
 
 /// A format that can be written, with the options of its own.
 pub trait WriteFormat: Send + Sync {
-    /// Name of the format that reads it.
-    fn name(&self) -> &'static str;
+    /// What is said of it.
+    fn info(&self) -> WriteInfo;
 
-    /// What the path of an output names.
-    fn target(&self) -> Target;
+    /// Name of the format that reads it.
+    fn name(&self) -> &'static str {
+        self.info().name
+    }
 
     /// Its options that decide what is written.
     fn describe(&self) -> Map<String, Value> {
@@ -56,40 +127,12 @@ pub trait WriteFormat: Send + Sync {
         Ok(asked.unwrap_or(given))
     }
 
-    /// dtype in which the writer is handed numbers that are stored as `stored`.
-    fn handed_dtype(&self, stored: DType) -> DType {
-        stored
-    }
-
-    /// dtypes of a token ID that `tokenize` may choose, the first that holds the vocabulary; none where it does not write
-    /// this format.
-    fn id_dtypes(&self) -> &'static [DType] {
-        &[]
-    }
-
-    /// The largest token ID, where that is less than the dtype holds.
-    fn largest_id(&self) -> Option<i64> {
-        None
-    }
-
-    /// Whether its numbers are token IDs.
-    fn holds_ids(&self) -> bool {
-        !self.id_dtypes().is_empty()
-    }
-
-    /// The fewest bytes that a stored number takes.
-    fn bytes_per_number(&self, dtype: DType) -> u64 {
-        dtype.size() as u64
-    }
-
-    /// What an output called `name` is called without its ending: what both names of a pair begin with.
-    fn stem<'n>(&self, name: &'n str) -> &'n str {
-        name
-    }
-
     /// The names that become visible beside each other for an output called `name`, in this order.
     fn names(&self, name: &str) -> Vec<String> {
-        vec![name.to_string()]
+        match self.info().target {
+            Target::File(_) => names_of_file(name),
+            Target::Folder | Target::Pair(_) => vec![name.to_string()],
+        }
     }
 
     /// Whether a folder of this format has a file or folder of this name: only then is it replaced.
@@ -108,26 +151,6 @@ pub trait WriteFormat: Send + Sync {
         CorpusPlace::Whole
     }
 
-    /// Whether a corpus is one stream of all documents, without borders between records.
-    fn is_stream(&self) -> bool {
-        false
-    }
-
-    /// Whether a sample of a corpus may have arrays of a byte per token beside it.
-    fn holds_tracks(&self) -> bool {
-        false
-    }
-
-    /// Whether the metadata of records of numbers is kept beside them.
-    fn keeps_metadata(&self) -> bool {
-        false
-    }
-
-    /// The array of its own that says which token IDs of a record are learned, where the format has one.
-    fn mask_track(&self) -> Option<MaskTrack> {
-        None
-    }
-
     /// That what `--overwrite` would replace in the folder is of this format; only of [`CorpusPlace::Inside`].
     ///
     /// # Errors
@@ -137,22 +160,12 @@ pub trait WriteFormat: Send + Sync {
         Ok(())
     }
 
-    /// Whether it can continue behind what is there.
-    fn appends(&self) -> bool {
-        false
-    }
-
     /// Whether the folder holds such a data set and nothing else, so that it may be replaced; an empty one is as good as none.
     fn is_one(&self, out: &Path) -> bool {
         files::names(out).is_ok_and(|names| {
             let is_described = names.is_empty() || names.iter().any(|name| self.is_description(name));
             is_described && names.iter().all(|name| self.is_own(name))
         })
-    }
-
-    /// Whether it can hold rows of named columns, see [`RecordWriter::add_row`].
-    fn holds_rows(&self) -> bool {
-        false
     }
 
     /// Begins to write, or continues from a checkpoint.
@@ -181,7 +194,7 @@ pub trait RecordWriter: Send {
     /// `Config` for what the format cannot hold; `Io`.
     fn add(&mut self, record: &Stored<'_>) -> Result<()>;
 
-    /// Writes the next record, where records are rows: only where [`WriteFormat::holds_rows`]. The first one decides what
+    /// Writes the next record, where records are rows: only where [`WriteInfo::holds_rows`]. The first one decides what
     /// the columns hold.
     ///
     /// # Errors
@@ -191,7 +204,7 @@ pub trait RecordWriter: Send {
         Err(Error::unsupported("this format holds numbers, not rows").record(number))
     }
 
-    /// Writes the next record, where records are JSON: only where [`WriteFormat::holds_rows`]. An object is a row of its keys,
+    /// Writes the next record, where records are JSON: only where [`WriteInfo::holds_rows`]. An object is a row of its keys,
     /// any other value one of the column `value`.
     ///
     /// # Errors
@@ -288,13 +301,13 @@ pub struct Begin<'a> {
     pub vocab_size: Option<u64>,
     /// An EOS token is put after every record.
     pub appends_eos: bool,
-    /// The array of [`WriteFormat::mask_track`] is written beside the tokens of each record.
+    /// The array of [`WriteInfo::mask_track`] is written beside the tokens of each record.
     pub has_mask: bool,
     /// Values of all records, where that is known.
     pub total_values: Option<u64>,
     /// Bring everything to the disk before it becomes visible.
     pub durable: bool,
-    /// The data set that the records are put behind; only where [`WriteFormat::appends`].
+    /// The data set that the records are put behind; only where [`WriteInfo::appends`].
     pub append_to: Option<&'a Path>,
     /// What [`RecordWriter::checkpoint`] gave.
     pub checkpoint: Option<&'a Value>,

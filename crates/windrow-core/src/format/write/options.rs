@@ -9,6 +9,7 @@ use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::{Format, FormatInfo, info_of};
 use crate::manifest::Manifest;
+use crate::store::parse_size;
 
 /// How to write records, in any format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +65,15 @@ impl OwnOptions {
     /// `Config` for something else.
     pub fn number(&mut self, name: &str) -> Result<Option<u64>> {
         self.take(name, "a whole number of 0 or more", Value::as_u64)
+    }
+
+    /// Bytes, where they are given: a number, or a text with a unit.
+    ///
+    /// # Errors
+    /// `Config` for something else.
+    pub fn bytes(&mut self, name: &str) -> Result<Option<u64>> {
+        let read = |value: &Value| value.as_u64().or_else(|| parse_size(value.as_str()?));
+        self.take(name, "a number of bytes, or a text as \"8MiB\"", read)
     }
 
     /// A switch, off where it is not given.

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 import windrow
-from windrow._native import _described
+from windrow._function import word
 
 from .common import SampleData, SampleGeneratorInterface
 from .packing import Packer, exact, stored_in_core
@@ -78,7 +78,7 @@ class TokenizedSampleGenerator(SampleGeneratorInterface):
         self, inputs: Sequence[str], first_line: bytes, output: str, *, samples_folder: str, index_folder: str
     ) -> None:
         """Does for all inputs at once what the line indexer does with the other methods: the same bytes."""
-        described = f"{_described(self._tokenizer_func)} {probe(lambda: self._ids(first_line))}"
+        described = f"{word(self._tokenizer_func)} {probe(lambda: self._ids(first_line))}"
         watched = WatchedFunction(self._tokenizer_func, described)
         try:
             windrow.tokenize(
@@ -106,8 +106,8 @@ class TokenizedSampleGenerator(SampleGeneratorInterface):
         """What decides the samples; the functions by their names, their code and by what they make of the first line."""
         return {
             "task": "tokenize text",
-            "text_function": _described(self._process_text_line_func),
-            "tokenizer": _described(self._tokenizer_func),
+            "text_function": word(self._process_text_line_func),
+            "tokenizer": word(self._tokenizer_func),
             "first_line": probe(lambda: self._ids(first_line)),
             "eos": self._eos_idx,
             "dtype": str(self.token_dtype),

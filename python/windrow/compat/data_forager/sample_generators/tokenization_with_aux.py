@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 import windrow
-from windrow._native import _described
+from windrow._function import word
 
 from ....failure import failure
 from .aux.common import AuxDataGenerator, Part
@@ -77,8 +77,8 @@ class TokenizedSampleWithAuxGenerator(SampleGeneratorInterface):
         """What decides the samples; the functions by their names, their code and by what they make of the first line."""
         return {
             "task": "tokenize parts",
-            "parts_function": _described(self._process_parts_func),
-            "tokenizer": _described(self._tokenizer_func),
+            "parts_function": word(self._process_parts_func),
+            "tokenizer": word(self._tokenizer_func),
             "first_line": probe(lambda: self._document(first_line)),
             "dtypes": {name: str(dtype) for name, dtype in self._dtypes.items()},
             "sample_size": self._sample_size,

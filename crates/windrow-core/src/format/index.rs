@@ -1,5 +1,6 @@
-//! How an index of lines is written: what of it is the format's own.
+//! An index of lines beside the data: what of it is the format's own.
 
+use super::verify::{IndexAt, Verifier};
 use crate::error::Result;
 
 /// A format that is an index of lines beside the data: `prepare` scans the lines, the format says how a row is stored.
@@ -30,4 +31,13 @@ pub trait LineIndex: Sync {
     /// # Errors
     /// `Unsupported` for a path that cannot be listed.
     fn list(&self, paths: &[String]) -> Result<String>;
+
+    /// Whether a folder with such files, as `has` says, is an index of it, or half of one.
+    fn is_index(&self, has: &dyn Fn(&str) -> bool) -> bool;
+
+    /// Checks an index against the data that it speaks of.
+    ///
+    /// # Errors
+    /// As [`Verify::records`](super::verify::Verify::records).
+    fn verify(&self, at: &IndexAt<'_>, out: &mut Verifier<'_>) -> Result<()>;
 }

@@ -1,0 +1,146 @@
+"""Batches of a view, and which bytes a step read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow import _native
+from windrow._options import checked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any, Literal, SupportsIndex
+
+    from windrow._native import Blocks, Loader, Mix, View, _DType, _Framework, _Path
+
+__all__ = ["trace"]
+
+
+def _new(
+    cls: type[Loader],
+    view: View | Mix,
+    batch_size: SupportsIndex | None = None,
+    *,
+    global_batch_size: SupportsIndex | None = None,
+    shuffle: bool | Blocks | Mapping[str, Blocks] = True,
+    seed: SupportsIndex = 0,
+    drop_last: bool = True,
+    rank: SupportsIndex | None = None,
+    world_size: SupportsIndex | None = None,
+    epochs: SupportsIndex | None = None,
+    group: Any = None,
+    whole: bool = False,
+    last: Literal["repeat"] | None = None,
+    skip: Sequence[tuple[SupportsIndex, SupportsIndex]] | None = None,
+    exclude: Iterable[SupportsIndex] | Mapping[str, Iterable[SupportsIndex]] | None = None,
+    num_threads: SupportsIndex | None = None,
+    prefetch: SupportsIndex = 4,
+    framework: _Framework = "numpy",
+    pin_memory: bool = False,
+    dtype: _DType | None = None,
+    collate: Callable[[Any], Any] | None = None,
+) -> Loader:
+    """Batches of a view or mixture: dicts of name → array ``[B, …]``, contiguous, writable, over the memory that they were
+    laid into.
+
+    ``for batch in loader`` gives what is left of the current epoch, and the next ``for`` the next epoch; where nothing is
+    left, it begins the next one. ``next(loader)`` and ``loader.stream()`` continue over epochs.
+
+    The batch at step k depends on data, view, seed and batch size alone: not on threads, prefetch, or the number of ranks.
+
+    Args:
+        view: a ``View`` or ``Mix``.
+        batch_size: rows for each rank. Or else
+        global_batch_size: rows for all ranks together.
+        shuffle: True: random order, another one each epoch; False: the order of the records; ``wr.Blocks()``: random too, and
+            neighbours are read together, for data in a slow store. Of a mix also a dict: name → ``wr.Blocks()``.
+        seed: keys the order and the random crops.
+        drop_last: leave out the last batch of an epoch when it is not full. Kept, it must have a row for each rank.
+        rank, world_size: this rank among all. None takes the first that is present when the first batch is asked for: group,
+            ``torch.distributed``, ``jax.distributed``, ``RANK`` and ``WORLD_SIZE``, ``SLURM_PROCID`` of ``SLURM_STEP_NUM_TASKS``;
+            else 0 of 1. ``stats()["rank"]`` says which.
+        epochs: the run ends after so many; None has no bound.
+        group: a ``ProcessGroup``, or one dimension of a ``DeviceMesh`` as ``mesh["dp"]``: its ranks share each batch, and
+            processes of one rank in it read the same.
+        whole: every ``for`` begins its epoch at the first batch, as validation wants; else it continues where the last one stopped.
+        last: ``"repeat"`` fills an epoch's last batch with the epoch's first samples, whatever ``drop_last`` says.
+        skip: ``[(from, to), …]``: positions of the run to leave out, counted over its epochs and over all ranks, ``to`` not among
+            them. The batch after a skip begins at ``to``; what comes before it ends as an epoch does. A state at or before ``from``
+            of the same run without it continues.
+        exclude: numbers of records to leave out, of a mix a dict: name → numbers. The others keep their numbers in ``trace``,
+            ``find`` and ``coverage``. It is another plan: a state of the run with them does not continue.
+        num_threads: threads that lay batches ahead, at most 1024; 0 lays each when asked; None takes the cores, at most 8.
+        prefetch: batches kept ready.
+        framework: ``"numpy"``, ``"torch"`` or ``"jax"``.
+        pin_memory: the tensors of a batch lie in page-locked memory, so that ``tensor.to("cuda", non_blocking=True)`` does not
+            wait; before ``collate``. ``wr.torch.OnDevice`` does both.
+        dtype: dtype of the numbers; None gives int64 for whole numbers, float32 for floats. (jax takes 64-bit numbers without
+            a copy only in its 64-bit mode.)
+        collate: called with each batch, a dict or of a view of rows a list of records; its result is the batch.
+
+    Raises:
+        ConfigError: options that would never give a batch.
+        ConfigError: a ``for`` after the last of ``epochs``; at the first batch: initialised groups, or ``torch.distributed``
+            and the environment, that name different ranks; a launcher that started more processes; a model that Megatron or a
+            ``DeviceMesh`` divides over ranks, worker processes, or a host that shares samples out, and neither ``group`` nor ``rank``.
+        MismatchError: ``load_state_dict`` of another plan; the message names the difference.
+
+    >>> import windrow as wr, numpy as np, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    >>> np.arange(100, dtype=np.uint32).tofile(path)
+    >>> view = wr.open(path, format="tokens", dtype="uint32").pack(8)
+    >>> loader = wr.Loader(view, batch_size=4, seed=7)
+    >>> batch = next(loader)
+    >>> batch["input_ids"].shape, batch["labels"].dtype
+    ((4, 8), dtype('int64'))
+    >>> state = loader.state_dict()
+    >>> again = wr.Loader(view, batch_size=4, seed=7)
+    >>> again.load_state_dict(state)
+    >>> bool((next(again)["labels"] == next(loader)["labels"]).all())
+    True
+    """
+    given = locals()
+    return _native._loader(given.pop("view"), given)
+
+
+_native.Loader.__new__ = staticmethod(checked(_new))  # type: ignore[method-assign]
+_native.Loader.__doc__ = _new.__doc__
+
+
+@checked
+def trace(
+    plan: Loader | dict[str, Any] | _Path,
+    step: SupportsIndex,
+    *,
+    row: SupportsIndex | None = None,
+    epoch: SupportsIndex | None = None,
+    rank: SupportsIndex | None = None,
+    world_size: SupportsIndex | None = None,
+) -> list[dict[str, Any]]:
+    """Which bytes a step read, row by row.
+
+    Args:
+        plan: a ``Loader``, the dict that ``loader.recipe()`` gives, or the path of a file that holds it.
+        step: the step, from 0; counted in ``epoch`` where that is given, else from the start of the run.
+        row: only this row of the batch.
+        epoch: the epoch, from 0.
+        rank, world_size: only the rows of this rank; ``row`` then counts within them.
+
+    Returns:
+        A list of dicts: row, position, part, of a mix part_name, view, sample, pass, and reads: a list of dicts of record, start, len, and
+        locations, a list of dicts of file, start and size in bytes.
+
+    Raises:
+        OutOfRangeError: no such step or row.
+        NotFoundError, CorruptError: no file at the path, or no plan.
+
+    >>> import windrow as wr, numpy as np, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    >>> np.arange(10, dtype=np.uint16).tofile(path)
+    >>> loader = wr.open(path, dtype="uint16").pack(3).loader(batch_size=2, shuffle=False)
+    >>> row = wr.trace(loader, step=0, row=1)[0]
+    >>> read = row["reads"][0]
+    >>> row["sample"], read["record"], read["start"], read["len"], read["locations"][0]["start"]
+    (1, 0, 3, 4, 6)
+    """
+    return _native._trace(locals())
