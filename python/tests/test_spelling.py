@@ -46,7 +46,7 @@ def test_python_names_arguments(tmp_path: Path) -> None:
         (lambda: wr.convert(data, tmp_path / "x", to="npy", dtype="int32"), 'choose dtype="float32"'),
     ]:
         text = refused(call)
-        assert said in text and "--" not in text and "@" not in text, text
+        assert said in text and "--" not in "".join(text.split("`")[::2]) and "@" not in text, text
 
 
 def test_the_command_within_python_names_its_options(tmp_path: Path) -> None:

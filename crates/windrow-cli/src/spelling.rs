@@ -179,8 +179,8 @@ mod tests {
         check("windrow bench x", "@scaler@ is for @collate@", "--scaler is for collate= (in Python)");
         check(
             "windrow peek x",
-            "@read_ahead=3@ and @stack@",
-            "read_ahead=3 (in Python) and --stack (of `windrow report`)",
+            "@skip=3@ and @stack@",
+            "skip=3 (in Python) and --stack (of `windrow report`)",
         );
     }
 }

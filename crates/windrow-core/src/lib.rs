@@ -42,6 +42,9 @@ pub mod values;
 pub mod view;
 mod watch;
 
+#[doc(hidden)]
+pub use log;
+
 pub use array::{Buffer, DType, Element};
 pub use error::{Error, Kind, Place, Result};
 pub use panics::caught;

@@ -276,7 +276,7 @@ fn in_python(name: &str, mark: &Mark<'_>) -> String {
 #[macro_export]
 macro_rules! warn {
     ($($text:tt)+) => {
-        log::warn!("{}", $crate::spelling::spelt(format!($($text)+)))
+        $crate::log::warn!("{}", $crate::spelling::spelt(format!($($text)+)))
     };
 }
 

@@ -334,7 +334,7 @@ fn what_cannot_be_is_refused_by_name() {
     let refused = |options: &MixOptions| {
         let error = Mix::of(options, 0).unwrap_err();
         assert_eq!(error.kind(), Kind::Config);
-        error.to_string()
+        format!("{error:#}")
     };
     let two = || views(&[5, 9]);
     assert!(
