@@ -290,7 +290,7 @@ fn enough_room(folder: &Folder, files: &[RemoteFile]) -> Result<()> {
             format!("{needed} bytes are to be downloaded, the disk has room for {free}"),
         )
         .at(folder.root())
-        .hint("choose fewer files, or give --out on another disk")),
+        .hint("choose fewer files, or give @out@ on another disk")),
         _ => Ok(()),
     }
 }

@@ -102,7 +102,7 @@ impl Fetcher<'_> {
             true => Ok(false),
             false => Err(Error::new(Kind::Exists, "something else than the hub's file is there")
                 .at(target)
-                .hint("move it away, or give --overwrite to replace it")),
+                .hint("move it away, or give @overwrite=true@ to replace it")),
         }
     }
 

@@ -78,7 +78,7 @@ pub(crate) fn trying<T>(
         }
         let backoff = patience.first_wait * 2u32.saturating_pow(failed.saturating_sub(1)).min(1 << 16);
         let wait = asked.unwrap_or(backoff.mul_f64(0.75 + 0.5 * fastrand::f64())).min(LONGEST_WAIT);
-        log::debug!(target: "windrow", "again in {wait:?}: {error}");
+        log::debug!(target: "windrow", "again in {wait:?}: {error:#}");
         if wait > Duration::from_secs(2) {
             log::warn!(target: "windrow", "trying again in {} s: {}", wait.as_secs(), error.message());
         }

@@ -86,7 +86,7 @@ impl<'a> Attempts<'a> {
         let waited = self.deadline.given.saturating_sub(self.deadline.left());
         if waited + wait > LONG && !self.told {
             self.told = true;
-            log::warn!(
+            windrow_core::warn!(
                 "{}: no answer for {} s, trying for {} s: {}",
                 without_secrets(self.url),
                 (waited + wait).as_secs(),
@@ -109,7 +109,7 @@ fn given_up(trouble: Trouble, doing: &str, url: &str, attempts: u32, given: Dura
         format!("{}; gave up after {attempts} attempts in {} s", last.message(), given.as_secs()),
     )
     .at(url)
-    .hint("the store or the way to it fails; raise timeout= to wait for longer")
+    .hint("the store or the way to it fails; raise @timeout@ to wait for longer")
 }
 
 /// What is known of the object that is read.

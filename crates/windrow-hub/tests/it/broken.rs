@@ -40,7 +40,7 @@ fn a_server_that_stays_overloaded_is_given_up_and_a_rerun_goes_on() {
     // One file took all the patience; the others would fare no better.
     assert_eq!((report.failed.len(), report.left_files), (1, 8));
     assert_eq!(report.failed[0].error.kind(), Kind::Io);
-    assert!(report.failed[0].error.to_string().contains("503"));
+    assert!(format!("{:#}", report.failed[0].error).contains("503"));
     assert_eq!(server.n_content(), 1 + QUICK.retries as usize);
     assert!(desk.seen().is_empty());
     // Eight requests in, the server has recovered for the first file.
@@ -176,7 +176,7 @@ fn bytes_that_stay_wrong_are_never_shown() {
         let e = desk.failed(&server);
         assert_eq!(e.kind(), Kind::Corrupt, "{e}");
         assert!(e.place().file.as_deref() == Some("x.bin") && e.hint_text().is_some(), "{e}");
-        assert!(!e.to_string().contains(SIGNATURE));
+        assert!(!format!("{e:#}").contains(SIGNATURE));
         // The other file is there, whole.
         assert_eq!(desk.seen().keys().collect::<Vec<_>>(), ["y.bin"]);
         assert_eq!(
@@ -278,5 +278,5 @@ fn nobody_at_the_endpoint_is_an_error_that_says_so() {
     let hub = windrow_hub::Hub::new(&format!("http://{closed}"), desk.path("home")).unwrap().patience(QUICK);
     let e = hub.download(&desk.request(), &()).unwrap_err();
     assert_eq!(e.kind(), Kind::Io);
-    assert!(e.to_string().contains("HF_ENDPOINT"), "{e}");
+    assert!(format!("{e:#}").contains("HF_ENDPOINT"), "{e}");
 }

@@ -47,7 +47,7 @@ fn without_the_token_or_with_a_wrong_one_the_error_says_how_to_mend_it() {
         let e = hub.download(&desk.request(), &()).unwrap_err();
         assert_eq!(e.kind(), Kind::Io);
         assert!(e.hint_text().unwrap().contains(says), "{e}");
-        assert!(!e.to_string().contains("hf_wrong"), "{e}");
+        assert!(!format!("{e:#}").contains("hf_wrong"), "{e}");
     }
     // A refusal is not asked about again.
     assert_eq!(server.log().len(), 2);
