@@ -6,7 +6,7 @@ use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Confidence, Format, FormatInfo, Options, Probe};
 use windrow_core::source::SharedSource;
 
-use crate::layout::{INFO, MAGIC, is_beside_archive, is_named, keys};
+use crate::layout::{INFO, MAGIC, is_beside_archive, is_named, keys, named};
 use crate::opened;
 
 /// Files of Parquet.
@@ -20,10 +20,14 @@ impl Format for Parquet {
 
     fn recognise(&self, probe: &Probe) -> Confidence {
         let is = match probe.is_folder {
-            true => keys(probe).iter().any(|key| !is_beside_archive(probe, key)),
+            true => named(probe).iter().any(|key| !is_beside_archive(probe, key)),
             false => probe.head.starts_with(MAGIC) || is_named(&probe.key),
         };
         Confidence::yes_if(is)
+    }
+
+    fn is_content(&self, probe: &Probe) -> bool {
+        probe.is_folder && !keys(probe).is_empty()
     }
 
     fn defines_splits(&self, probe: &Probe) -> bool {

@@ -24,6 +24,9 @@ pub(crate) trait FileKind: Send + Sync + 'static {
     /// Tells its files by their first bytes, where files of others are called so, too.
     const BEGINS: Option<fn(&dyn Object) -> Result<bool>> = None;
 
+    /// Tells its files by their content, whatever they are called.
+    const BY_CONTENT: Option<fn(&dyn Object) -> Result<bool>> = None;
+
     /// What is compared whenever a record is read.
     const CHECKSUMS: Option<&'static str> = None;
 
@@ -49,8 +52,22 @@ pub(crate) trait FileKind: Send + Sync + 'static {
 /// A format of such files.
 pub(crate) struct InFiles<K>(pub(crate) K);
 
-fn keys<K: FileKind>(probe: &Probe) -> Vec<String> {
+fn named<K: FileKind>(probe: &Probe) -> Vec<String> {
     top_files(probe, |name| K::is_data(probe, name))
+}
+
+// Those of its name, or else those whose content is its own, where the first one's is.
+fn keys<K: FileKind>(probe: &Probe) -> Vec<String> {
+    let named = named::<K>(probe);
+    let (true, Some(is_one)) = (named.is_empty(), K::BY_CONTENT) else { return named };
+    let is_one =
+        |key: &String| probe.store.open(key).is_ok_and(|object| is_one(object.as_ref()).unwrap_or(false));
+    let mut keys = top_files(probe, |_| true);
+    match keys.first().is_some_and(is_one) {
+        true => keys.retain(is_one),
+        false => keys.clear(),
+    }
+    keys
 }
 
 impl<K: FileKind> Format for InFiles<K> {
@@ -65,7 +82,11 @@ impl<K: FileKind> Format for InFiles<K> {
             }
             None => true,
         };
-        Confidence::yes_if(keys::<K>(probe).first().is_some_and(begins))
+        Confidence::yes_if(named::<K>(probe).first().is_some_and(begins))
+    }
+
+    fn is_content(&self, probe: &Probe) -> bool {
+        K::BY_CONTENT.is_some() && !keys::<K>(probe).is_empty()
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {

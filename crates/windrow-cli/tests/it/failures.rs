@@ -98,7 +98,7 @@ fn an_option_that_would_change_nothing_is_refused() {
         ("trace tok --pack 2 --step 0 --file a", "--file is an option of --record"),
         (
             "tokenize c --tokenizer bytes --out b --sample-size 2 --pad-value 3",
-            "pad_value is set, but nothing is padded",
+            "--pad-value is set, but nothing is padded",
         ),
         ("peek c --tokenizer bytes", "--tokenizer decodes token IDs"),
         ("peek tok -n 0 --play x.wav", "--play writes the sound of the first record shown, and none is"),

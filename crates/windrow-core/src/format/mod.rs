@@ -54,6 +54,12 @@ pub trait Format: Send + Sync {
     /// Whether this is it. Looks at names and the first bytes only.
     fn recognise(&self, probe: &Probe) -> Confidence;
 
+    /// Whether the content says that it is this, whatever its files are called. Asked where no name says what it is.
+    fn is_content(&self, probe: &Probe) -> bool {
+        let _ = probe;
+        false
+    }
+
     /// Whether a file that this format would read describes other data instead, where it is in a folder of series.
     fn is_description(&self, probe: &Probe) -> bool {
         let _ = probe;
@@ -288,6 +294,12 @@ fn recognised<'t>(table: &[&'t dyn Format], probe: &Probe) -> Result<Option<&'t 
         Some(noted) => noted.during(surest)?,
         None => surest(),
     };
+    // Bytes say more than a name that fits.
+    if best.is_none_or(|(confidence, _)| confidence < Confidence::Yes)
+        && let Some(format) = table.iter().copied().find(|format| format.is_content(probe))
+    {
+        return Ok(Some(format));
+    }
     // A name alone tells less than the manifest: half of a pair is not a stream of IDs.
     let sure = best.filter(|b| b.0 == Confidence::Yes).map(|b| b.1);
     let is_half = |format: &dyn Format| {

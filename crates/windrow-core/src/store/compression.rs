@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
-use flate2::bufread::GzDecoder;
+use flate2::bufread::{GzDecoder, ZlibDecoder};
 
 use super::{Object, key};
 use crate::error::{Error, Kind, Result};
@@ -14,6 +14,8 @@ pub enum Compression {
     Gzip,
     /// Zstandard, one frame or several.
     Zstd,
+    /// zlib, one stream. Its first bytes are too little to tell it by.
+    Zlib,
 }
 
 impl Compression {
@@ -56,7 +58,13 @@ impl Compression {
         match self {
             Compression::Gzip => "gz",
             Compression::Zstd => "zst",
+            Compression::Zlib => "zlib",
         }
+    }
+
+    /// Whether these first bytes may be those of zlib, for who knows what is within.
+    pub fn may_be_zlib(head: &[u8]) -> bool {
+        matches!(head, [0x78, flags, ..] if (0x7800 + u16::from(*flags)).is_multiple_of(31))
     }
 
     // What a part begins with.
@@ -64,6 +72,7 @@ impl Compression {
         match self {
             Compression::Gzip => &[0x1f, 0x8b, 8],
             Compression::Zstd => &[0x28, 0xb5, 0x2f, 0xfd],
+            Compression::Zlib => &[0x78, 0x9c],
         }
     }
 }
@@ -77,6 +86,7 @@ pub fn or_compressed(error: Error, object: &dyn Object) -> Error {
     let name = match compression {
         Compression::Gzip => "gzip",
         Compression::Zstd => "Zstandard",
+        Compression::Zlib => "zlib",
     };
     Error::unsupported(format!("found a {name} stream; files of this format are not compressed as a whole"))
         .at(object.name())
@@ -101,6 +111,7 @@ struct Parts<R: BufRead> {
 enum Part<R: BufRead> {
     Gzip(Box<GzDecoder<Peeked<R>>>),
     Zstd(zstd::stream::read::Decoder<'static, Peeked<R>>),
+    Zlib(Box<ZlibDecoder<Peeked<R>>>),
 }
 
 impl<R: BufRead> Part<R> {
@@ -108,6 +119,7 @@ impl<R: BufRead> Part<R> {
         Ok(match compression {
             Compression::Gzip => Part::Gzip(Box::new(GzDecoder::new(stream))),
             Compression::Zstd => Part::Zstd(zstd::stream::read::Decoder::with_buffer(stream)?.single_frame()),
+            Compression::Zlib => Part::Zlib(Box::new(ZlibDecoder::new(stream))),
         })
     }
 
@@ -115,6 +127,7 @@ impl<R: BufRead> Part<R> {
         match self {
             Part::Gzip(part) => part.get_mut(),
             Part::Zstd(part) => part.get_mut(),
+            Part::Zlib(part) => part.get_mut(),
         }
     }
 
@@ -122,6 +135,7 @@ impl<R: BufRead> Part<R> {
         match self {
             Part::Gzip(part) => part.into_inner(),
             Part::Zstd(part) => part.finish(),
+            Part::Zlib(part) => part.into_inner(),
         }
     }
 }
@@ -132,6 +146,7 @@ impl<R: BufRead> Read for Parts<R> {
             let size = match part {
                 Part::Gzip(part) => part.read(out)?,
                 Part::Zstd(part) => part.read(out)?,
+                Part::Zlib(part) => part.read(out)?,
             };
             if size > 0 || out.is_empty() {
                 return Ok(size);

@@ -21,7 +21,20 @@ use crate::error::{Error, Kind, Result};
 /// is no place for a cache. Nothing is left behind then.
 pub fn expanded(store: &Arc<dyn Store>, key: &str, most: Option<u64>) -> Result<Arc<dyn Object>> {
     let object = store.open(key)?;
-    match Compression::of(object.as_ref())? {
+    let compression = Compression::of(object.as_ref())?;
+    expanded_as(object, compression, most)
+}
+
+/// The same of an object that is known to be compressed so, or not at all.
+///
+/// # Errors
+/// As [`expanded`].
+pub fn expanded_as(
+    object: Arc<dyn Object>,
+    compression: Option<Compression>,
+    most: Option<u64>,
+) -> Result<Arc<dyn Object>> {
+    match compression {
         None => check_plain(object.as_ref()).map(|()| object),
         Some(compression) => {
             // gzip comes to 1,032 times at most; a few bytes of zstd may be made to fill any disk.
@@ -62,6 +75,20 @@ pub fn expanded_checked(
             Err(Error::corrupt("expected a .gz or .zst stream, found something else").at(object.name()))
         }
     }
+}
+
+/// The same by a decoder of the caller's, which writes what the object expands to and gives the number of bytes.
+///
+/// # Errors
+/// What `check` and the decoder say.
+pub fn expanded_with(
+    object: &dyn Object,
+    check: &dyn Fn() -> Result<()>,
+    expand: &dyn Fn(&mut dyn Write) -> Result<u64>,
+) -> Result<Arc<dyn Object>> {
+    expanded_in(&Cache::new(None, object.cache_limit())?, object, |draft| {
+        check().and_then(|()| expand(draft))
+    })
 }
 
 // A name that promises a compression which the first bytes lack: cut off, or something else altogether.
@@ -194,11 +221,15 @@ fn broken_stream(object: &dyn Object, compression: Compression, cause: io::Error
 /// # Errors
 /// `Io`; the inner one where the decoder cannot be set up.
 pub fn expanded_stream(object: &dyn Object) -> Result<io::Result<Box<dyn Read + Send + '_>>> {
+    Ok(stream_of(object, Compression::of(object)?))
+}
+
+fn stream_of(object: &dyn Object, compression: Option<Compression>) -> io::Result<Box<dyn Read + Send + '_>> {
     let input = BufReader::with_capacity(BUFFER, Stream::new(object));
-    Ok(match Compression::of(object)? {
+    match compression {
         Some(compression) => compression.decoder(input, None),
         None => Ok(Box::new(input)),
-    })
+    }
 }
 
 /// The first bytes of that, at most `most`; of what is damaged, those before the damage.
@@ -206,8 +237,16 @@ pub fn expanded_stream(object: &dyn Object) -> Result<io::Result<Box<dyn Read + 
 /// # Errors
 /// `Io`.
 pub fn expanded_head(object: &dyn Object, most: usize) -> Result<Vec<u8>> {
+    head_as(object, Compression::of(object)?, most)
+}
+
+/// The same of an object that is known to be compressed so, or not at all.
+///
+/// # Errors
+/// `Io`.
+pub fn head_as(object: &dyn Object, compression: Option<Compression>, most: usize) -> Result<Vec<u8>> {
     let mut head = Vec::new();
-    if let Ok(stream) = expanded_stream(object)? {
+    if let Ok(stream) = stream_of(object, compression) {
         // What comes before the damage stays in `head`; the damage is reported by whoever reads all of it.
         let read = stream.take(most as u64).read_to_end(&mut head);
         if let Some(error) = read.err().and_then(unless_damaged) {

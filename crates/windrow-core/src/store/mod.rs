@@ -39,8 +39,8 @@ pub use cache::{Cache, Cleared, Entry as CacheEntry, made_once};
 pub use cache::{Draft, cache_folder, cached, copies, is_full};
 pub use compression::{Compression, or_compressed, plain_name};
 pub use expand::{
-    begins_to_expand, expanded_checked, expanded_head, expanded_stream, long_window, needs_window,
-    unless_damaged,
+    begins_to_expand, expanded_as, expanded_checked, expanded_head, expanded_stream, expanded_with, head_as,
+    long_window, needs_window, unless_damaged,
 };
 pub use expand::{expand_to, expanded};
 pub use file::{Io, Local};

@@ -1,6 +1,7 @@
 //! MosaicML Streaming (MDS): `index.json`, and shards of samples with named columns. The layout is that of the package
 //! mosaicml-streaming 0.13 (`streaming/base/format/mds`).
 
+mod codec;
 mod encode;
 mod encoding;
 mod index;

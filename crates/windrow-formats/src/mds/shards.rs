@@ -4,9 +4,10 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use windrow_core::format::Probe;
-use windrow_core::store::{Object, expanded_checked, key};
+use windrow_core::store::{Object, expanded_checked, expanded_with, key};
 use windrow_core::{Error, Result};
 
+use super::codec::Codec;
 use super::index::{Index, Part, Shard, offsets_end};
 use crate::firsts::Firsts;
 use windrow_core::format::data_files::DataFiles;
@@ -56,9 +57,9 @@ impl Shards {
             }
             if let Some((_, compression)) = shard.zip.as_ref().filter(|_| zipped) {
                 let name = compression.split(':').next().unwrap_or_default();
-                if !["zstd", "gz"].contains(&name) {
+                if !["zstd", "gz"].contains(&name) && Codec::named(name).is_none() {
                     return Err(Error::unsupported(format!(
-                        "shards compressed with {name:?}; zstd and gz are read"
+                        "shards compressed with {name:?}; zstd, gz, br, bz2 and snappy are read"
                     ))
                     .at(probe.store.display(&key))
                     .field("compression")
@@ -114,7 +115,15 @@ impl Shards {
         let stored = self.files.apart(number)?;
         // Frames of these files carry no checksum of their own: a flipped bit expands to another text.
         let check = || shard.zip.as_ref().map_or(Ok(()), |(zip, _)| check_hashes(stored.as_ref(), zip));
-        expanded_checked(stored.as_ref(), shard.raw.bytes, &check)
+        let named = shard.zip.as_ref().and_then(|(_, name)| Codec::named(name.split(':').next()?));
+        match named {
+            None => expanded_checked(stored.as_ref(), shard.raw.bytes, &check),
+            Some(codec) => expanded_with(stored.as_ref(), &check, &|out| {
+                let bytes = codec.expand(stored.as_ref(), shard.raw.bytes)?;
+                let failed = |e| Error::io("write what the shard expands to", stored.name(), e);
+                out.write_all(&bytes).map_err(failed).map(|()| bytes.len() as u64)
+            }),
+        }
     }
 
     /// Where a sample is in the file of its shard.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{FormatInfo, Holds, Options, Probe, WriteOption};
 use windrow_core::source::SharedSource;
-use windrow_core::store::{Object, at_once, expanded, key, plain_name};
+use windrow_core::store::{Compression, Object, at_once, expanded, expanded_as, head_as, key, plain_name};
 use windrow_core::{Error, Result};
 
 use self::ends::Ends;
@@ -32,7 +32,7 @@ pub(crate) struct TfRecord;
 static INFO: FormatInfo = FormatInfo {
     name: "tfrecord",
     title: "TFRecord",
-    layout: "`.tfrecord` files, also as shards `.tfrecord-00000-of-00002` and `.gz`",
+    layout: "`.tfrecord` files, also as shards `.tfrecord-00000-of-00002` and `.gz`; of other names, and with GZIP or ZLIB inside, by their content",
     records: "what `payload=` says: the features of a tf.train.Example, bytes, text or JSON; with `column=` or `dtype=` numbers",
     written_by: "TensorFlow, TFDS, the tfrecord package, `windrow convert --to tfrecord`, `wr.write`",
     holds: &[Holds::Rows, Holds::Tokens, Holds::Series],
@@ -48,6 +48,9 @@ impl FileKind for TfRecord {
     const INFO: &'static FormatInfo = &INFO;
     const CHECKSUMS: Option<&'static str> = Some("CRC-32C of records");
 
+    const BY_CONTENT: Option<fn(&dyn Object) -> Result<bool>> =
+        Some(|object| Ok(begins(&head_as(object, compression(object)?, BEFORE as usize)?)));
+
     // `x.tfrecord`, `x.tfrecords`, `x.tfrecord-00000-of-00002`, also compressed.
     fn is_data(_: &Probe, name: &str) -> bool {
         let name = plain_name(key::name_of(name));
@@ -60,7 +63,13 @@ impl FileKind for TfRecord {
 
     fn open(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<SharedSource> {
         let open = |key: &String| match plain_name(key) == key {
-            true => probe.store.open(key),
+            true => {
+                let object = probe.store.open(key)?;
+                match compression(object.as_ref())? {
+                    None => Ok(object),
+                    compressed => expanded_as(object, compressed, options.cache_limit),
+                }
+            }
             false => expanded(&probe.store, key, options.cache_limit),
         };
         let objects = keys.iter().map(open).collect::<Result<Vec<_>>>()?;
@@ -74,6 +83,26 @@ impl FileKind for TfRecord {
         }
         payload::open(records, probe, options)
     }
+}
+
+// What a file begins with: the length of a record and its checksum.
+fn begins(head: &[u8]) -> bool {
+    let Some((length, sum)) = head.get(..BEFORE as usize).and_then(|head| head.split_last_chunk::<4>())
+    else {
+        return false;
+    };
+    checksum(length) == u32::from_le_bytes(*sum)
+}
+
+// How a file is compressed, which TensorFlow does with GZIP and ZLIB and says in no name.
+fn compression(object: &dyn Object) -> Result<Option<Compression>> {
+    let mut scratch = Vec::new();
+    let head = object.read(0, object.size().min(BEFORE) as usize, &mut scratch)?;
+    Ok(match Compression::of_head(head) {
+        _ if begins(head) => None,
+        None if Compression::may_be_zlib(head) => Some(Compression::Zlib),
+        compression => compression,
+    })
 }
 
 /// The records of some files.

@@ -190,7 +190,9 @@ impl Tokenizing {
         if writer(&to, &Map::new()).is_ok()
             && let Some(name) = own.keys().find(|name| !write_options(&to).contains(&name.as_str()))
         {
-            return Err(Error::config(format!("{name} is not an option of this task")).field(name.clone()));
+            return Err(
+                Error::config(format!("@the {name}@ is not an option of this task")).field(name.clone())
+            );
         }
         if how.get("eos").is_some_and(|eos| eos == "append") {
             how.insert("eos".to_string(), "auto".into());
@@ -253,7 +255,7 @@ fn chatting(how: &mut Map<String, Value>) -> Result<()> {
         match how.remove(option) {
             Some(_) if !is_chat => {
                 let what = "is set, but the records are not conversations: pass @chat=true@";
-                return Err(Error::config(format!("{option} {what}")).field(option));
+                return Err(Error::config(format!("@the {option}@ {what}")).field(option));
             }
             Some(value) => drop(chat.insert(field.to_string(), value)),
             None => {}
@@ -274,11 +276,13 @@ fn pads(how: &mut Map<String, Value>) -> Result<bool> {
             how.insert("remainder".to_string(), json!(Remainder::Pad(id)));
             Ok(false)
         }
-        Some(id) if id >= 0 => Err(Error::config("pad_value is set, but nothing is padded")
+        Some(id) if id >= 0 => Err(Error::config("@the pad_value@ is set, but nothing is padded")
             .field("pad_value")
             .hint("pass @remainder=pad@")),
-        Some(id) => Err(Error::config(format!("pad_value {id} is not a token ID")).field("pad_value")),
-        None => Err(Error::config(format!("pad_value is {value}, expected a token ID, a whole number"))
-            .field("pad_value")),
+        Some(id) => Err(Error::config(format!("@the pad_value@ {id} is not a token ID")).field("pad_value")),
+        None => {
+            Err(Error::config(format!("@the pad_value@ is {value}, expected a token ID, a whole number"))
+                .field("pad_value"))
+        }
     }
 }
