@@ -33,7 +33,7 @@ fn a_stream_goes_on_where_it_was_cut_and_says_when_the_object_is_another_one() {
     }
     assert!(server.asked().iter().all(|asked| asked.if_match.is_some() && asked.range.is_some()));
     // A server that knows no ranges gives all again.
-    let cut = |asked: &Asked| (asked.number % 2 == 0).then_some(MIB);
+    let cut = |asked: &Asked| asked.number.is_multiple_of(2).then_some(MIB);
     server.script(move |asked| Answer { ignores_range: true, cut: cut(asked), ..Answer::default() });
     assert!(stream(0).unwrap() == whole);
     server.script(|_| Answer::default());
