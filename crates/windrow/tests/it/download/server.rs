@@ -243,8 +243,8 @@ impl State {
             let info = format!(r#"{{"id":"{repo}","sha":"{COMMIT}","siblings":[{}]}}"#, siblings.join(","));
             return reply(stream, "", info.as_bytes());
         }
-        if path == format!("/api/datasets/{repo}/tree/{COMMIT}") {
-            return self.tree(stream, &seen.target, &fault);
+        if let Some(folder) = path.strip_prefix(&format!("/api/datasets/{repo}/tree/{COMMIT}")) {
+            return self.tree(stream, &seen.target, folder.trim_start_matches('/'), &fault);
         }
         let file = resolved.and_then(|path| self.files.iter().find(|f| f.path.replace(' ', "%20") == path));
         match file {
@@ -262,14 +262,14 @@ impl State {
         }
     }
 
-    // Two entries a page.
-    fn tree(&self, stream: &TcpStream, target: &str, fault: &Fault) -> std::io::Result<()> {
+    // Of what begins so, two entries a page.
+    fn tree(&self, stream: &TcpStream, target: &str, folder: &str, fault: &Fault) -> std::io::Result<()> {
         if let Some(listing) = &self.listing {
             return reply(stream, "", listing.as_bytes());
         }
         let at: usize = target.split("cursor=").nth(1).map_or(0, |n| n.parse().unwrap());
         let mut entries = vec![r#"{"type":"directory","oid":"0","size":0,"path":"folder"}"#.to_string()];
-        entries.extend(self.files.iter().map(Remote::entry));
+        entries.extend(self.files.iter().filter(|file| file.path.starts_with(folder)).map(Remote::entry));
         let page = entries.iter().skip(at).take(2).cloned().collect::<Vec<_>>().join(",");
         if let Fault::Next(url) = fault {
             return reply(
