@@ -95,7 +95,7 @@ def jobs() -> list[Job]:
 def endless(port: int) -> list[Endless]:
     """What reads and waits."""
     store = f"store_options={{'endpoint_url': 'http://127.0.0.1:{port}', 'anon': True}}"
-    slow = "scaler=lambda values: time.sleep(0.05) or values - values[0]"
+    slow = "scaler=lambda values: time.sleep(0.05) or values - values[0], scaler_name='slow'"
     found = [
         Endless(READERS, "while True: wr.verify('numbers'); wr.verify('big')"),
         Endless(READERS, "while True: wr.open('big/a.jsonl')"),

@@ -113,7 +113,7 @@ for at, ended in wrong:
 sys.exit(len(wrong) > 0 or events < 3)
 """
 CALLS = {
-    "a scaler": ('for _ in wr.Loader(wr.open("numbers").windows(8, scaler=lambda x: x - x[0]), 4, num_threads=0): pass', "nothing"),
+    "a scaler": ('for _ in wr.Loader(wr.open("numbers").windows(8, scaler=lambda x: x - x[0], scaler_name="first"), 4, num_threads=0): pass', "nothing"),
     "bfloat16": ('next(wr.open("numbers").pack(4, dtype="bfloat16").loader(batch_size=1, num_threads=0))["labels"]', "nothing"),
     "a path": ('len(wr.open(Named("numbers")))', "nothing"),
     "paths": ('len(wr.open([Named("numbers"), Named("more")]))', "nothing"),

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import linecache
 import os
 import re
 import runpy
@@ -156,7 +157,11 @@ def check_printed(expected: str, found: str, where: str) -> None:
 
 def run_python(block: Block, page: str, names: dict[str, Any]) -> str:
     """Runs a block; gives what it printed."""
-    code = compile("\n" * (block.line - 1) + block.text, f"{page}", "exec")
+    source = "\n" * (block.line - 1) + block.text
+    # The source of its functions is found as that of a notebook's cell.
+    name = f"<{page}:{block.line}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    code = compile(source, name, "exec")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(code, names)  # noqa: S102

@@ -70,7 +70,9 @@ def commands() -> list[str]:
 
 def test_every_option_of_the_command_line_is_on_its_page() -> None:
     text = (DOCS / "cli.md").read_text() + (DOCS / "download.md").read_text()
-    of_all = {"--help", "--version", "--quiet"}
+    # Those of views are on the pages of Python, whose names they have.
+    of_views = {"--" + option["flag"].replace("_", "-") for rows in wr._native._options()["views"].values() for option in rows}
+    of_all = {"--help", "--version", "--quiet"} | of_views
     missing = {}
     for command in commands():
         options = set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", helps(command), re.MULTILINE)) - of_all

@@ -338,6 +338,8 @@ def bins(
     ``overlong`` says what becomes of a record longer than ``length``: ``"cut"`` takes its first values and warns, ``"split"``
     makes several pieces of it, each a segment by itself, ``"drop"`` leaves it out. ``coverage()`` counts what is never seen.
 
+    ``pad_value`` is in the positions that no record fills.
+
     ``scope`` says which records may share a row: ``"all"``, or so many consecutive ones, a number or as many as 8 MiB hold,
     ``"block"``. Rows that are neighbours hold neighbours then, as ``shuffle=wr.Blocks()`` needs them.
 

@@ -103,6 +103,8 @@ def _new(
     return _native._loader(given.pop("view"), given)
 
 
+# An option that is none is one of the class.
+_new.__name__ = "Loader"
 _native.Loader.__new__ = staticmethod(checked(_new))  # type: ignore[method-assign]
 _native.Loader.__doc__ = _new.__doc__
 

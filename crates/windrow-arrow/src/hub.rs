@@ -111,7 +111,7 @@ impl Listed {
             (None, _) => Err(Error::config(format!("the folder holds several splits: {}", names.join(", ")))
                 .at(probe.display())
                 .field("split")
-                .hint(format!("open one of them with split={:?}", names[0]))),
+                .hint(format!("open one of them with @split={:?}@", names[0]))),
             (Some(asked), splits) => {
                 let found = splits
                     .iter()

@@ -183,5 +183,5 @@ fn keep(part: &[u8], complete: &mut Vec<u8>) -> Result<()> {
 fn refused(error: ParquetError) -> Error {
     let error: ArrowError = error.into();
     Error::unsupported(format!("rows that Parquet does not hold: {error}"))
-        .hint("--to arrow holds them, or leave columns out")
+        .hint("@to=arrow@ holds them, or leave columns out")
 }

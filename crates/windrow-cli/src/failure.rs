@@ -5,7 +5,7 @@ use std::{fmt, io};
 use serde_json::{Value, json};
 use windrow::{Error, Kind};
 
-use crate::{text, words};
+use crate::{spelling, text};
 
 /// Done.
 pub(crate) const DONE: i32 = 0;
@@ -84,7 +84,10 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Windrow(e) | Failure::Unfinished(e) => e.fmt(f),
+            Failure::Windrow(e) | Failure::Unfinished(e) => match option_of(e) {
+                Some(option) => write!(f, "{:#}", e.again().field(option)),
+                None => write!(f, "{e:#}"),
+            },
             Failure::Usage { message, hint } => {
                 f.write_str(message)?;
                 hint.iter().try_for_each(|hint| write!(f, "\n  hint: {hint}"))
@@ -94,12 +97,16 @@ impl fmt::Display for Failure {
     }
 }
 
+// The option that an error is about, as it is typed.
+fn option_of(error: &Error) -> Option<String> {
+    let place = error.place();
+    let is_of_a_file = place.file.is_some() || error.kind() != Kind::Config;
+    place.field.as_deref().filter(|_| !is_of_a_file).and_then(spelling::option)
+}
+
 impl From<Error> for Failure {
     fn from(e: Error) -> Self {
-        match e.hint_text().map(words::of_command_line) {
-            Some(hint) => Failure::Windrow(e.hint(hint)),
-            None => Failure::Windrow(e),
-        }
+        Failure::Windrow(e)
     }
 }
 

@@ -27,10 +27,10 @@ mod play;
 mod plot;
 mod progress;
 mod speed;
+mod spelling;
 mod text;
 mod to;
 mod warnings;
-mod words;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -49,6 +49,7 @@ use crate::out::Out;
 /// ```
 pub fn main_from(args: impl IntoIterator<Item = OsString>) -> i32 {
     let args: Vec<OsString> = args.into_iter().collect();
+    let _spoken = spelling::of_command(command::command, &args);
     let cli = match command::command()
         .try_get_matches_from(&args)
         .and_then(|typed| Cli::from_arg_matches(&typed))

@@ -14,7 +14,7 @@ use crate::{plan, text};
 pub(crate) fn show(data: &Data, out: &mut Out) -> Result<i32, Failure> {
     let Some(path) = data.only() else { return Err(Failure::usage("--mixing takes one plan".to_string())) };
     let recipe = plan::read(path).map_err(|e| {
-        e.hint("a plan is what loader.recipe() gives, as JSON; `windrow inspect` of data has no order")
+        e.hint("a plan is what recipe() of a loader in Python gives, as JSON; `windrow inspect` of data has no order")
     })?;
     let builder = loader(&recipe, Some(0))?;
     let found = builder.mixing()?;

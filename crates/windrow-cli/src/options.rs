@@ -8,6 +8,8 @@ use windrow::dev::store::parse_size;
 use windrow::format::Takes;
 use windrow::{DType, Fit, OptionRow};
 
+use crate::text;
+
 /// What a command's help says of an option of several things, such as formats or views.
 pub(crate) struct Of {
     /// Those that say the same.
@@ -178,7 +180,7 @@ pub(crate) use of_rows;
 
 /// The parser of a dtype.
 pub(crate) fn dtype(text: &str) -> Result<DType, String> {
-    DType::parse(text).map_err(|e| format!("{}; {}", e.message(), e.hint_text().unwrap_or_default()))
+    DType::parse(text).map_err(|e| text::one_line(&e))
 }
 
 /// The parser of a number of bytes, with a unit or without.
@@ -214,5 +216,5 @@ fn part(text: &str) -> Result<Fit, String> {
         (None, None) => None,
     };
     let fit = fit.ok_or_else(|| "expected two fractions as 0,0.7, or values as 0..500".to_string())?;
-    fit.check().map(|()| fit).map_err(|e| e.to_string())
+    fit.check().map(|()| fit).map_err(|e| text::one_line(&e))
 }

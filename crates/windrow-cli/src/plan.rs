@@ -91,7 +91,8 @@ impl Planned {
         if self.ordering.is_given() || self.opening.is_given() {
             return Err(says_itself("leave those options out; for data, name a view, as in --pack 1024"));
         }
-        let hint = "a plan is what loader.recipe() gives; data needs a view, as in --pack 1024";
+        let hint =
+            "a plan is what recipe() of a loader in Python gives; data needs a view, as in --pack 1024";
         Ok(read(plan).map_err(|e| e.hint(hint))?)
     }
 

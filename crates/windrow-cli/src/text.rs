@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use windrow::Error;
+
 pub(crate) use windrow::preview::text::{count, counted, escaped, message, number, rate, size, truncated};
 
 /// Columns of the terminal; 100 where there is none.
@@ -9,12 +11,22 @@ pub(crate) fn width() -> usize {
     terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).max(40)
 }
 
+/// What is wrong with a value, and what it may be, for the parser of arguments.
+pub(crate) fn one_line(error: &Error) -> String {
+    let hint = error.hint_text().map_or(String::new(), |hint| format!("; {hint}"));
+    error.message().to_string() + &hint
+}
+
 /// A path as a shell takes it.
-pub(crate) fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
+pub(crate) fn quoted_path(path: &Path) -> String {
+    quoted(&path.display().to_string())
+}
+
+/// A text as a shell takes it.
+pub(crate) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./+,:@%".contains(c);
     match !text.is_empty() && text.chars().all(plain) {
-        true => text,
+        true => text.to_string(),
         false => format!("'{}'", text.replace('\'', "'\\''")),
     }
 }
@@ -25,7 +37,7 @@ mod tests {
 
     #[test]
     fn paths_are_quoted_where_a_shell_needs_it() {
-        assert_eq!(quoted(Path::new("a b/it's")), "'a b/it'\\''s'");
-        assert_eq!(quoted(Path::new("a/b-c_1.json")), "a/b-c_1.json");
+        assert_eq!(quoted_path(Path::new("a b/it's")), "'a b/it'\\''s'");
+        assert_eq!(quoted_path(Path::new("a/b-c_1.json")), "a/b-c_1.json");
     }
 }

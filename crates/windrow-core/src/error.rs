@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::secrets::{text_without_secrets, without_secrets};
+use crate::spelling::spelt;
 
 /// What went wrong, as far as a caller can act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,7 +68,28 @@ pub struct Place {
     pub field: Option<String>,
 }
 
-/// windrow's only error. Its `Display` is one to three lines: what, where, hint.
+/// windrow's only error.
+///
+/// `{}` is one line: what happened, and its cause. `{:#}` adds lines for the place and the hint. The cause is in both, so
+/// [`source`](std::error::Error::source) begins after it, and reporters that print a chain of sources say it once; it is
+/// [`Error::cause`].
+///
+/// ```
+/// use std::error::Error as _;
+///
+/// let cause = std::io::Error::other("the disk is gone");
+/// let error = windrow_core::Error::corrupt("shard holds 1 value, meta.json promises 5")
+///     .at("corpus/a.bin")
+///     .record(3)
+///     .caused_by(cause)
+///     .hint("copy it again");
+/// assert_eq!(error.to_string(), "shard holds 1 value, meta.json promises 5: the disk is gone");
+/// assert_eq!(
+///     format!("{error:#}"),
+///     "shard holds 1 value, meta.json promises 5: the disk is gone\n  at: corpus/a.bin (record 3)\n  hint: copy it again"
+/// );
+/// assert!(error.source().is_none() && error.cause().is_some());
+/// ```
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -116,9 +138,9 @@ impl Error {
     /// A [`Kind::Unsupported`] error: `feature` is a cargo feature of `windrow` that this build does not have.
     pub fn built_without(feature: &str) -> Self {
         Self::unsupported(format!(
-            "windrow was built without `{feature}`: cargo add windrow --features {feature}"
+            "windrow was built without `{feature}`: `cargo add windrow --features {feature}`"
         ))
-        .hint(format!("for the command: cargo install windrow-cli --features {feature}"))
+        .hint(format!("for the command: `cargo install windrow-cli --features {feature}`"))
     }
 
     /// A [`Kind::Mismatch`] error.
@@ -242,6 +264,11 @@ impl Error {
         &self.0.place
     }
 
+    /// What caused it.
+    pub fn cause(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
+        self.0.cause.as_deref()
+    }
+
     /// How to fix it.
     pub fn hint_text(&self) -> Option<&str> {
         self.0.hint.as_deref()
@@ -250,6 +277,7 @@ impl Error {
 
 // Most texts name no URL.
 fn shown(text: String) -> String {
+    let text = spelt(text);
     if text.contains("://") { text_without_secrets(&text) } else { text }
 }
 
@@ -288,6 +316,9 @@ impl fmt::Display for Error {
         if let Some(cause) = &self.0.cause {
             write!(f, ": {}", safe(&shown(cause.to_string())))?;
         }
+        if !f.alternate() {
+            return Ok(());
+        }
         if self.0.place != Place::default() {
             write!(f, "\n  at: {}", self.0.place)?;
         }
@@ -300,13 +331,14 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {self}", self.0.kind)
+        write!(f, "{:?}: {self:#}", self.0.kind)
     }
 }
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.cause.as_deref().map(|c| c as &(dyn std::error::Error + 'static))
+        // `Display` has said the cause itself.
+        self.0.cause.as_deref()?.source()
     }
 }
 
@@ -320,8 +352,9 @@ mod tests {
             .at("a/b.bin")
             .record(3)
             .hint("copy again");
+        assert_eq!(e.to_string(), "shard holds 1 value, meta.json promises 5");
         assert_eq!(
-            e.to_string(),
+            format!("{e:#}"),
             "shard holds 1 value, meta.json promises 5\n  at: a/b.bin (record 3)\n  hint: copy again"
         );
     }
@@ -334,11 +367,24 @@ mod tests {
             .hint(format!("fetch {url}"))
             .caused_by(Error::config(format!("sent for url ({url})")));
         assert_eq!(
-            e.to_string(),
+            format!("{e:#}"),
             "https://host/a.bin is short: sent for url (https://host/a.bin)\n  at: https://host/a.bin\n  hint: fetch https://host/a.bin"
         );
         assert_eq!(e.place().file.as_deref(), Some("https://host/a.bin"));
         assert_eq!(Error::corrupt("").at("a?b@c:d").place().file.as_deref(), Some("a?b@c:d"));
+    }
+
+    #[test]
+    fn a_chain_of_sources_says_each_cause_once() {
+        let io = std::io::Error::other("no space");
+        let error = Error::config("cannot write").caused_by(Error::corrupt("a part").caused_by(io));
+        let mut said = error.to_string();
+        let mut source = std::error::Error::source(&error);
+        while let Some(next) = source {
+            said.push_str(&format!(": {next}"));
+            source = next.source();
+        }
+        assert_eq!(said, "cannot write: a part: no space");
     }
 
     #[test]

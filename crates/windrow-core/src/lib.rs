@@ -33,6 +33,7 @@ pub mod row;
 pub mod sampler;
 mod secrets;
 pub mod source;
+pub mod spelling;
 pub mod stop;
 pub mod store;
 pub mod threads;
@@ -40,6 +41,9 @@ mod touch;
 pub mod values;
 pub mod view;
 mod watch;
+
+#[doc(hidden)]
+pub use log;
 
 pub use array::{Buffer, DType, Element};
 pub use error::{Error, Kind, Place, Result};

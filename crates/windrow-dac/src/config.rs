@@ -78,7 +78,7 @@ fn described(kwargs: &Saved) -> Result<Config> {
     let wrong = |name: &str, what: &str| {
         Error::corrupt(format!("expected {what}"))
             .field(format!("metadata: kwargs: {name}"))
-            .hint("save the model as the package does: model.save(path, package=False)")
+            .hint("save the model as the package does: `model.save(path, package=False)`")
     };
     let number = |name: &str, value: Option<&Saved>| match value {
         Some(Saved::Int(number)) => u32::try_from(*number).map_err(|_| wrong(name, "a small whole number")),

@@ -59,9 +59,7 @@ impl Array {
                 return Err(Error::unsupported(format!("an array of shape {shape:?} as one series"))
                     .at(object.name())
                     .field("shape")
-                    .hint(
-                        "axis=\"time\" reads [T, C] with at least one channel; leave it out for [N, T, C]",
-                    ));
+                    .hint("@axis=time@ reads [T, C] with at least one channel; leave it out for [N, T, C]"));
             }
             [length] => (1, length, None),
             [rows, length] => (rows, length, None),

@@ -132,7 +132,7 @@ impl<K: FileKind> Verify for InFiles<K> {
                     Opened::Before => {}
                     Opened::Read(_) => {
                         let (file, what) = (file.display(), error.message());
-                        out.note(format!("{file}: {what}; payload=\"bytes\" opens it"));
+                        out.note(format!("{file}: {what}; @payload=bytes@ opens it"));
                     }
                 },
             }

@@ -68,7 +68,7 @@ impl KeyRows {
             found.join(", ")
         ))
         .field("columns")
-        .hint("columns= names keys of the records"))
+        .hint("@columns@ names keys of the records"))
     }
 
     fn object(&self, record: u64) -> Result<Row> {

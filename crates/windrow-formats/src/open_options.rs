@@ -31,7 +31,7 @@ pub(crate) const EOS: OpenOption = OpenOption::of_some(
     )
     .flag("document_eos"),
     "has records of its own",
-    "it splits raw token files into documents; between records, pack(…, eos=…) puts an EOS token",
+    "it splits raw token files into documents; the view pack puts an EOS token between records with @eos@",
 );
 
 pub(crate) const INDEX_FOLDER: OpenOption = OpenOption::of_some(

@@ -102,7 +102,7 @@ impl Table {
             _ => Err(self.named(
                 reader
                     .wrong(node, 1, "a null among the numbers of a record".to_string())
-                    .hint("columns= gives rows, with lists of numbers and None"),
+                    .hint("@columns@ gives rows, with lists of numbers and None"),
                 row,
                 &node.name,
             )),

@@ -74,7 +74,7 @@ impl Reader<'_> {
             }
             Kind::Other(name, _) => {
                 return Err(Error::unsupported(format!("values of type {name}"))
-                    .hint("columns= leaves the column out"));
+                    .hint("@columns@ leaves the column out"));
             }
         })
     }

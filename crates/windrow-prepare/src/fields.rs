@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(of(&["json.turns"], &[("json.tools", "tools")]).unwrap(), ["json"]);
         assert_eq!(of(&["none", "a.b.c"], &[("tools", "tools"), ("no", "no")]).unwrap(), ["a.b", "tools"]);
         let error = of(&["messages", "conversations"], &[("tools", "tools")]).unwrap_err();
-        assert!(error.to_string().contains("no column \"messages\" or \"conversations\""), "{error}");
+        assert!(format!("{error:#}").contains("no column \"messages\" or \"conversations\""), "{error}");
     }
 
     #[test]

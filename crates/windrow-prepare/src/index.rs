@@ -261,7 +261,7 @@ pub(crate) fn no_lines(inputs: &[Input]) -> Error {
     Error::not_found(format!("there are no lines: {} JSONL files are empty", inputs.len()))
         .at(first.unwrap_or_default())
         .hint(
-            "a copy that was cut short may be empty: fetch it again; allow_empty=True writes an empty index",
+            "a copy that was cut short may be empty: fetch it again; @allow_empty=true@ writes an empty index",
         )
 }
 

@@ -95,7 +95,7 @@ impl Packer {
                 Ok(packer) => return Ok(packer),
                 // It may be mended before the next run.
                 Err(e) if e.kind() == Kind::Io => return Err(e),
-                Err(e) => log::warn!("cannot continue from the checkpoint, beginning again: {e}"),
+                Err(e) => windrow_core::warn!("cannot continue from the checkpoint, beginning again: {e:#}"),
             }
         }
         files::remove(work)?;

@@ -53,7 +53,7 @@ impl RowInput {
         let takes = takes.ok_or_else(|| {
             Error::config(format!("{} holds rows, but this encoder reads lines", format.name()))
                 .at(path)
-                .hint("name the column of the text with text_field")
+                .hint("name the column of the text with @text_field@")
         })?;
         let options = Options {
             format: Some(format.name().to_string()),
@@ -227,7 +227,7 @@ impl RowInput {
                     "column {field:?} holds {}; expected text",
                     holds.unwrap_or(kind_of(value))
                 ))
-                .hint("choose a column of text with the text field option"))
+                .hint("choose a column of text with @text_field@"))
             }
             (None, _) => Err(Error::corrupt(format!("no {field:?} in the row"))),
         }
@@ -277,7 +277,7 @@ fn only_column(table: Table, probe: &Probe, options: &Options, field: &str) -> R
     Err(Error::config(missing.message().to_string())
         .at(probe.display())
         .field("text_field")
-        .hint(format!("{hint}choose one with the text field option")))
+        .hint(format!("{hint}choose one with @text_field@")))
 }
 
 // Rows of the columns in which the paths of some fields begin.

@@ -179,7 +179,7 @@ fn no_field(text: &str, field: &str, error: Error) -> Error {
     let error = error.field(field);
     match keys.is_empty() {
         true => error,
-        false => error.hint(format!("it has {}; choose one with the text field option", keys.join(", "))),
+        false => error.hint(format!("it has {}; choose one with @text_field@", keys.join(", "))),
     }
 }
 

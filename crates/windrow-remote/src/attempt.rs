@@ -91,7 +91,7 @@ impl<'a> Attempts<'a> {
         let waited = self.deadline.given.saturating_sub(self.deadline.left());
         if waited + wait > LONG && !self.told {
             self.told = true;
-            log::warn!(
+            windrow_core::warn!(
                 "{}: no answer for {} s, trying for {} s: {}",
                 without_secrets(self.url),
                 (waited + wait).as_secs(),
@@ -115,8 +115,8 @@ fn given_up(trouble: Trouble, doing: &str, url: &str, attempts: u32, given: Dura
     )
     .at(url)
     .hint(match url.starts_with("hf://") {
-        true => "the Hub or the way to it fails: is HF_ENDPOINT right? raise timeout= to wait for longer",
-        false => "the store or the way to it fails; raise timeout= to wait for longer",
+        true => "the Hub or the way to it fails: is HF_ENDPOINT right? raise @timeout@ to wait for longer",
+        false => "the store or the way to it fails; raise @timeout@ to wait for longer",
     })
 }
 

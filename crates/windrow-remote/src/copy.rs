@@ -166,7 +166,7 @@ impl Copy {
         let further = asked.saturating_add(window).min(self.of.size);
         self.asked_to.store(further, Relaxed);
         if let Err(e) = queue::ahead(self.clone(), in_parts(&(asked..further))) {
-            log::debug!("not fetched ahead: {e}");
+            log::debug!("not fetched ahead: {e:#}");
         }
     }
 
@@ -266,7 +266,7 @@ impl Ahead for ToCome {
         }
         let asked = queue::ahead(copy.clone(), joined(missing, GAP).iter().flat_map(in_parts));
         if let Err(e) = asked {
-            log::debug!("not fetched ahead: {e}");
+            log::debug!("not fetched ahead: {e:#}");
         }
     }
 }
@@ -275,5 +275,5 @@ impl Ahead for ToCome {
 pub(crate) fn gone(url: &str) -> Error {
     Error::new(Kind::Memory, "bytes that were fetched had no room until they were read")
         .at(url)
-        .hint("raise read_ahead=, or give the cache more room with cache_limit=")
+        .hint("raise @read_ahead@, or give the cache more room with @cache_limit@")
 }

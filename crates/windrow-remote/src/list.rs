@@ -50,7 +50,7 @@ impl Place {
         let manifest = key::below(prefix, MANIFEST_FILE);
         if objects.len() > MANY && !objects.iter().any(|meta| meta.key == manifest) {
             let url = without_secrets(&self.url(prefix));
-            log::warn!(
+            windrow_core::warn!(
                 "{url} holds {} objects, and every process lists them all: `windrow manifest {url}` writes a list once",
                 objects.len()
             );

@@ -193,7 +193,7 @@ impl Told {
         match (self.0.take(), result) {
             (Some(waiter), result) => waiter.tell(result),
             // Whoever reads it asks again, and says what is wrong.
-            (None, Err(e)) => log::debug!("not fetched ahead: {e}"),
+            (None, Err(e)) => log::debug!("not fetched ahead: {e:#}"),
             (None, Ok(())) => {}
         }
     }

@@ -72,7 +72,7 @@ impl Trouble {
             What::NoRanges => {
                 Error::unsupported("the server ignores ranges, and the object does not fit into the cache")
                     .at(url)
-                    .hint("raise cache_limit=, or copy the data to a store that reads by ranges")
+                    .hint("raise @cache_limit@, or copy the data to a store that reads by ranges")
             }
             What::NoLength => Error::unsupported(
                 "the server does not say how large the file is: its answer has no Content-Length",
@@ -81,7 +81,7 @@ impl Trouble {
             .hint("serve the file as it is, with its length and by ranges; or download it and open the copy"),
             What::Passing(_) => Error::new(Kind::Io, format!("cannot {doing}: {said}"))
                 .at(url)
-                .hint("the store or the way to it fails; raise timeout= to wait for longer"),
+                .hint("the store or the way to it fails; raise @timeout@ to wait for longer"),
             What::Exists => exists(url),
             What::Senseless => {
                 Error::corrupt(format!("cannot {doing}: {said}")).at(url).hint("is HF_ENDPOINT a Hub?")
@@ -128,7 +128,7 @@ fn denied_hint(said: &str, url: &str) -> String {
         return "the clock of this machine is wrong".to_string();
     }
     if has("AuthorizationHeaderMalformed") || has("PermanentRedirect") {
-        return "the bucket is in another region: set AWS_REGION or store_options={\"region\": …}"
+        return "the bucket is in another region: set AWS_REGION or @store_options={\"region\": …}@"
             .to_string();
     }
     let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
@@ -138,7 +138,7 @@ fn denied_hint(said: &str, url: &str) -> String {
         "gs" => "credentials come from GOOGLE_APPLICATION_CREDENTIALS, `gcloud auth application-default login` or the instance",
         "az" | "azure" => "credentials come from AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT_NAME with a key or token",
         "hf" => "log in with `huggingface-cli login`, or set HF_TOKEN; a gated data set must be asked for on its page",
-        _ => "give what the server asks for, for example store_options={\"headers\": {\"Authorization\": …}}",
+        _ => "give what the server asks for, for example @store_options={\"headers\": {\"Authorization\": …}}@",
     }
     .to_string()
 }

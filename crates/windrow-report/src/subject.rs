@@ -47,7 +47,7 @@ impl Subject {
             let files = Files::find(path)?;
             if !files.is_empty() && (is_unknown || files.are_most()) {
                 if !is_unknown {
-                    log::warn!("{}: read as sound files; as records: {refused}", path.display());
+                    log::warn!("{}: read as sound files; as records: {refused:#}", path.display());
                 }
                 return Ok(Subject::Sound(files));
             }

@@ -24,7 +24,7 @@ pub(crate) fn eos(folder: &Path, id_of: impl Fn(&str) -> Option<u32>) -> Result<
         match id_of(token) {
             Some(id) => return Ok(Some(id)),
             // Another program may add it; here it has no ID.
-            None => log::warn!(
+            None => windrow_core::warn!(
                 "{}: eos_token {token:?} is not a token of tokenizer.json: one with a well-known name ends documents, if there is one",
                 folder.join(name).display()
             ),

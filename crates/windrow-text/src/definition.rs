@@ -149,7 +149,7 @@ mod tests {
             ),
             (r#"{"model":{"dropout":0.1,"vocab":{"a":0}}}"#, "at random"),
         ] {
-            let e = read(text).unwrap_err().to_string();
+            let e = format!("{:#}", read(text).unwrap_err());
             assert!(e.contains(says), "{text}: {e}");
         }
     }

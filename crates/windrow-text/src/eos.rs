@@ -55,6 +55,9 @@ impl Tokenizer {
                 wrong(format!("eos {spec} is not in the vocabulary: IDs are below {}", self.vocab_size()))
             });
         }
+        if spec.parse::<i64>().is_ok() {
+            return Err(wrong(format!("eos {spec} is not a token ID")));
+        }
         let special = self.special().iter().find(|(token, _)| token == spec).map(|(_, id)| *id);
         let well_known = || WELL_KNOWN.contains(&spec).then(|| self.id_of(spec)).flatten();
         match (special.or_else(well_known), self.id_of(spec)) {

@@ -115,7 +115,9 @@ impl Json {
         let mut json = Json { vocab_size, reference, reference_special, after, fast: None };
         match json.agreeing(content, &definition)? {
             Ok(fast) => json.fast = Some(fast),
-            Err(why) => log::warn!("{name}: {why}; it is encoded by the tokenizers library, which is slower"),
+            Err(why) => {
+                windrow_core::warn!("{name}: {why}; it is encoded by the tokenizers library, which is slower")
+            }
         }
         Ok(json)
     }

@@ -30,7 +30,7 @@ impl Named {
         if name == "llama3" && !cfg!(feature = "llama3") {
             return Err(Error::built_without("llama3").hint(
                 "Meta's vocabulary is under the Llama 3.1 Community Licence, so it is left out unless asked for: \
-                 cargo add windrow --features llama3, or give the path of a tokenizer.json",
+                 `cargo add windrow --features llama3`, or give the path of a tokenizer.json",
             ));
         }
         let wrong = |what: String| Error::new(Kind::NotFound, format!("no vocabulary {name:?}: {what}"));

@@ -39,14 +39,17 @@ impl Group {
             return Err(match layout::parts(probe).first() {
                 None => error,
                 Some(part) => error.hint(format!(
-                    "this holds splits: open one with split=\"train\", or {}",
+                    "this holds splits: open one with @split=train@, or {}",
                     store.display(part)
                 )),
             });
         };
         refuse(options, probe)?;
         if tokens != TOKENS {
-            log::warn!("{}: tokens are in {tokens:?}, which should be called {TOKENS:?}", probe.display());
+            windrow_core::warn!(
+                "{}: tokens are in {tokens:?}, which should be called {TOKENS:?}",
+                probe.display()
+            );
         }
         let (attributes, max_id) = max_token_id(store.as_ref(), &probe.key)?;
         if let Some(vocab_size) = options.vocab_size.filter(|size| *size <= max_id) {
@@ -231,7 +234,7 @@ fn refuse(options: &Options, probe: &Probe) -> Result<()> {
         return Err(Error::mismatch(format!("dtype {dtype} was asked for, flat-tokens are uint32"))
             .at(probe.display())
             .field("dtype")
-            .hint("leave dtype= out"));
+            .hint("leave @dtype@ out"));
     }
     let lock = probe.manifest.as_ref().filter(|manifest| manifest.format == NAME);
     let lock = lock.and_then(|manifest| manifest.tokenizer.as_ref());
@@ -243,14 +246,14 @@ fn refuse(options: &Options, probe: &Probe) -> Result<()> {
                 lock.name, lock.hash
             ))
             .at(probe.display())
-            .hint("tokenise the text again with the tokenizer you train with, or leave tokenizer= out")),
+            .hint("tokenise the text again with the tokenizer you train with, or leave @tokenizer@ out")),
         };
     }
     if options.tokenizer.is_some() {
         return Err(Error::config("a tokenizer was given, but flat-tokens do not say which one made them")
             .at(probe.display())
             .field("tokenizer")
-            .hint("check vocab_size= instead"));
+            .hint("check @vocab_size@ instead"));
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ impl GroupWriter {
         let is_v3 = match options.zarr_format {
             2 if options.chunks_per_shard.is_none() => false,
             3 => true,
-            2 => return Err(Error::config("zarr v2 has no shards").hint("choose zarr_format=3")),
+            2 => return Err(Error::config("zarr v2 has no shards").hint("choose @zarr_format=3@")),
             other => return Err(Error::config(format!("zarr_format {other}, expected 2 or 3"))),
         };
         let array = |name, dtype, chunk| {

@@ -174,7 +174,7 @@ struct Writer {
 impl RecordWriter for Writer {
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         if !record.extras.is_empty() && !self.warned {
-            log::warn!("flat-tokens hold token IDs only: the metadata of records is left out");
+            windrow_core::warn!("flat-tokens hold token IDs only: the metadata of records is left out");
             self.warned = true;
         }
         self.ids.clear();

@@ -9,6 +9,10 @@ struct Start;
 #[doc = include_str!("../../../docs/loading.md")]
 struct Loading;
 
+#[cfg(feature = "text")]
+#[doc = include_str!("../../../docs/rust.md")]
+struct Rust;
+
 #[cfg(feature = "audio")]
 #[doc = include_str!("../../../docs/sound.md")]
 struct Sound;

@@ -5,6 +5,7 @@ use windrow::{LoaderBuilder, Paths, Recipe, RecipePart, Shuffle, ViewRecipe};
 
 use super::Opening;
 use crate::failure::Failure;
+use crate::text;
 
 /// In which order samples come, and how many to a batch.
 #[derive(Args, Clone, Debug)]
@@ -87,8 +88,7 @@ impl Ordering {
 
 /// The parser of `--shuffle`.
 fn shuffle(text: &str) -> Result<Shuffle, String> {
-    text.parse()
-        .map_err(|e: windrow::Error| format!("{}; {}", e.message(), e.hint_text().unwrap_or_default()))
+    text.parse().map_err(|e| text::one_line(&e))
 }
 
 /// The loader of a recipe on this machine, alone.

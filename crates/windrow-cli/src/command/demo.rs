@@ -97,7 +97,7 @@ impl Place {
 }
 
 fn next(place: &Place) -> [String; 3] {
-    let (tokens, plan) = (text::quoted(&place.tokens), text::quoted(&place.plan));
+    let (tokens, plan) = (text::quoted_path(&place.tokens), text::quoted_path(&place.plan));
     [
         format!("windrow inspect {tokens} --histogram"),
         format!("windrow trace {plan} --step 10 --row 0"),

@@ -14,7 +14,7 @@ use crate::{plan, text};
 /// Compare two plans: the same batches (exit 0), or the first step that differs, and why (exit 4)
 #[derive(Args, Debug)]
 pub(crate) struct Diff {
-    /// A plan's JSON, as loader.recipe() gives it; `-` for stdin
+    /// A plan's JSON, as recipe() of a loader in Python gives it; `-` for stdin
     #[arg(value_name = "A")]
     a: PathBuf,
     /// The other one
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Diff, out: &mut Out) -> Result<i32, Failure> {
     Ok(if found.same { DONE } else { MISMATCH })
 }
 
-const HINT: &str = "a plan is what loader.recipe() gives, as JSON";
+const HINT: &str = "a plan is what recipe() of a loader in Python gives, as JSON";
 
 fn shown(value: &Value) -> String {
     match value {

@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Extract, out: &mut Out) -> Result<i32, Failure> {
             output::write(&args.out, &content, args.overwrite)?;
             object["out"] = json!(args.out);
             let (rows, size) = (text::counted(batch.rows() as u64, "row"), text::size(content.len() as u64));
-            out.line(format_args!("{}: {rows} of step {}, {size}", text::quoted(&args.out), args.step))?;
+            out.line(format_args!("{}: {rows} of step {}, {size}", text::quoted_path(&args.out), args.step))?;
         }
     }
     out.object(object)?;

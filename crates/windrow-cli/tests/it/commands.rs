@@ -233,7 +233,7 @@ fn inspect_says_how_well_a_plan_mixes() {
     let mixing = &desk.windrow("inspect plan.json --mixing --json").json()["mixing"];
     assert_eq!((&mixing[0]["blocks"], &mixing[0]["reach"]), (&json!(1000), &json!(1920)));
     let failed = desk.windrow("inspect f.bin --mixing").failed(1);
-    assert!(failed.contains("loader.recipe()"), "{failed}");
+    assert!(failed.contains("recipe() of a loader"), "{failed}");
     desk.windrow("inspect plan.json f.bin --mixing").failed(2);
     for option in ["--format tokens", "--dtype uint32", "--trust", "--split train", "--store-option region=x"]
     {
@@ -256,7 +256,7 @@ fn views_of_series_take_their_options() {
         assert_eq!(ran.json()["samples"], samples, "{view}: {ran:?}");
     }
     let said = desk.windrow(&format!("{bench} --windows 3 --loss-on prediction")).failed(2);
-    assert!(said.contains("give a prediction_length"), "{said}");
+    assert!(said.contains("give --prediction-length"), "{said}");
     let said = desk.windrow("bench s.jsonl --windows 3 --scaler mean").failed(2);
     assert!(
         said.contains("[possible values: none, standard, minmax, robust, mean_abs, max, zero]"),

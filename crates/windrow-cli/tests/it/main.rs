@@ -46,6 +46,9 @@ mod report;
 mod server;
 #[cfg(test)]
 #[cfg(feature = "full")]
+mod spelling;
+#[cfg(test)]
+#[cfg(feature = "full")]
 mod stopped;
 #[cfg(test)]
 #[cfg(feature = "full")]

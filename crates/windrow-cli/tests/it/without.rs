@@ -13,7 +13,7 @@ fn a_command_that_is_not_there_names_its_feature() {
     ];
     for (command, feature, _) in commands.into_iter().filter(|(_, _, is_on)| !is_on) {
         let desk = Desk::new();
-        let says = format!("windrow was built without `{feature}`: cargo add windrow --features {feature}");
+        let says = format!("windrow was built without `{feature}`: `cargo add windrow --features {feature}`");
         assert!(desk.windrow(command).failed(1).contains(&says), "{command}");
         let json = desk.windrow(&format!("--json {command}")).json();
         assert_eq!(json["error"]["kind"], "unsupported", "{command}");

@@ -70,7 +70,7 @@ impl BesideField {
         let mut all = BesideField::PLAIN.into_iter().chain(covariates);
         all.find(|field| field.name() == name).ok_or_else(|| {
             let covariates = Covariate::ALL.map(Covariate::name).join(", ");
-            Error::config(format!("fields={name:?}")).field("fields").hint(format!(
+            Error::config(format!("@fields={name:?}@")).field("fields").hint(format!(
                 "beside input_ids, labels and loss_masks a window has item, start, loc, scale, {covariates}"
             ))
         })
@@ -97,7 +97,7 @@ impl Beside {
                 field.name()
             ))
             .field("fields")
-            .hint("choose scaler= by name, or leave the field out"));
+            .hint("choose @scaler@ by name, or leave the field out"));
         }
         if let Some(twice) = fields.iter().enumerate().find(|(at, field)| fields[..*at].contains(field)) {
             return Err(Error::config(format!("the field {} is named twice", twice.1.name())).field("fields"));

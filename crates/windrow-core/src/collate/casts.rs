@@ -45,10 +45,10 @@ fn say(sample: &Sample<'_>, span: Span, place: u64, rounded: &Rounded, dtype: DT
     let file = file.map_or(String::new(), |place| format!("{}: ", place.file));
     let Rounded { stored, laid, .. } = rounded;
     let hint = match DType::F64 {
-        wide if dtype != wide => "leave dtype= out for int64, or choose dtype=\"float64\"",
-        _ => "leave dtype= out for int64",
+        wide if dtype != wide => "leave @as_dtype@ out for int64, or choose @as_dtype=float64@",
+        _ => "leave @as_dtype@ out for int64",
     };
-    log::warn!(
+    crate::warn!(
         "{file}record {}: the number {stored} (value {place}) does not fit {dtype} and is {laid} in the batch, as others may be; hint: {hint}",
         span.record
     );

@@ -175,16 +175,16 @@ fn add_time(
 ) -> Result<Option<Column>> {
     let no_times = |what: &str| {
         Error::config(format!("time_features of a record without {what}")).field("fields").hint(
-            "times come from start and freq beside a record (ds.extras(i)), as GluonTS's files and wr.from_frame have them; \
-             freq= says a frequency that is not there",
+            "times come from start and freq beside a record (@extras@), as GluonTS's files and @from_frame@ have them; \
+             @freq@ says a frequency that is not there",
         )
     };
     let Some(Value::Text(start)) = extras.get(START) else { return Err(no_times("a start in time")) };
     let frequency = match (given, extras.get(FREQ)) {
         (Some((said, _)), Some(Value::Text(found))) if agree(said, found) == Some(false) => {
-            return Err(Error::config(format!("freq={said:?}, found times of the frequency {found:?}"))
+            return Err(Error::config(format!("@freq={said:?}@, found times of the frequency {found:?}"))
                 .field(FREQ)
-                .hint("leave freq out: the frequency of these times is known"));
+                .hint("leave @freq@ out: the frequency of these times is known"));
         }
         (Some((_, given)), _) => given,
         (None, Some(Value::Text(freq))) => Frequency::parse(freq)?,

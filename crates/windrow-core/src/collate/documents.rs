@@ -118,7 +118,7 @@ impl Documents {
         let ignore = self.layout.ignore_index;
         if labels != Labels::None && !self.dtype.holds(ignore) {
             return Err(Error::config(format!(
-                "ignore_index={ignore} does not fit labels of {}",
+                "@ignore_index={ignore}@ does not fit labels of {}",
                 self.dtype
             ))
             .field("ignore_index")

@@ -46,7 +46,7 @@ impl Labels {
     pub(super) fn check(self, dtype: DType) -> Result<()> {
         match self == Labels::Same && dtype.is_integer() && !dtype.holds(Labels::IGNORED) {
             true => Err(Error::config(format!(
-                "labels=\"same\" as {dtype}, which cannot hold the label {} of what is not learned",
+                "@labels=same@ as {dtype}, which cannot hold the label {} of what is not learned",
                 Labels::IGNORED
             ))
             .hint("leave dtype out, or choose int32 or int64")),

@@ -99,7 +99,7 @@ pub struct Scratch {
 fn numbers_dtype(schema: &Schema, asked: Option<DType>) -> Result<DType> {
     if schema.kind == Kind::Json {
         return Err(Error::config("JSON records hold text, and a view cuts numbers")
-            .hint("make tokens of it with `windrow tokenize`, or read records with ds[i]"));
+            .hint("make tokens of it with `windrow tokenize`, or read records with @read_record@"));
     }
     schema.need_numbers()?;
     let stored = schema.element.dtype;
@@ -111,7 +111,7 @@ fn numbers_dtype(schema: &Schema, asked: Option<DType>) -> Result<DType> {
         }
         Some(dtype) if dtype.is_integer() && !stored.is_integer() => {
             Err(Error::config(format!("{stored} values cannot be stored as {dtype}"))
-                .hint("choose dtype=\"float32\""))
+                .hint("choose @as_dtype=float32@"))
         }
         Some(DType::Bool) => Ok(DType::U8),
         Some(dtype) => Ok(dtype),

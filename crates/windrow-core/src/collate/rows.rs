@@ -28,8 +28,8 @@ impl Rows {
     pub fn new(schema: &Schema, columns: Option<&[String]>, is_stacked: bool) -> Result<Self> {
         if schema.kind == Kind::Numbers {
             return Err(Error::config("the records are numbers, and rows are records of named columns, or JSON").hint(
-                "records(length) gives a row of numbers per record; pack, windows, segments, bins and crop slice them; \
-                 where a format has columns, columns= opens it as rows",
+                "the view records gives a row of numbers per record; pack, windows, segments, bins and crop slice them; \
+                 where a format has columns, @columns@ opens it as rows",
             ));
         }
         let columns = columns.map(|names| chosen_columns(schema, names)).transpose()?;
@@ -61,7 +61,7 @@ impl Rows {
         let refused = |found: String| {
             let [ours, theirs] = called;
             Err(Error::mismatch(format!("{ours} and {theirs} give different rows: {found}")).hint(
-                "a batch takes rows of every view of a mix: give rows() the same columns= and stack= of all",
+                "a batch takes rows of every view of a mix: give rows() the same @row_columns@ and @stack@ of all",
             ))
         };
         if self.describe() != other.describe() {

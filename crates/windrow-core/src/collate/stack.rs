@@ -89,7 +89,7 @@ fn columns(records: Vec<Value>, place: &dyn Fn(usize) -> Place) -> Result<(Vec<S
 }
 
 const HINT: &str =
-    "without stack= the rows come as they are, and collate= may pad them; columns= leaves columns out";
+    "without @stack@ the rows come as they are, and @collate@ may pad them; @columns@ leaves columns out";
 
 const WHOLE: &str = "write the whole numbers of this column as 1.0, as its fractions are";
 
@@ -260,7 +260,7 @@ mod tests {
     #[track_caller]
     fn refused(records: Vec<Value>, says: &str) {
         let error = stacked(records, &place, None).unwrap_err();
-        assert!(error.to_string().starts_with(says), "{error}");
+        assert!(format!("{error:#}").starts_with(says), "{error}");
         assert_eq!((error.place().record, error.place().file.as_deref()), (Some(11), Some("data")));
     }
 

@@ -116,7 +116,7 @@ pub fn refuse_as_text(object: &dyn Object) -> Result<()> {
 /// # Errors
 /// `Unsupported` for another kind of file, and for a compressed one; `Io`.
 pub fn refuse_as_ids(object: &dyn Object) -> Result<()> {
-    const ALL_THE_SAME: &str = "trust=True reads all of it as token IDs";
+    const ALL_THE_SAME: &str = "@trust=true@ reads all of it as token IDs";
     if let Some(kind) = of(object)? {
         return Err(kind.instead_of("raw token IDs", object).hint(format!("{}; {ALL_THE_SAME}", kind.hint)));
     }
@@ -183,10 +183,10 @@ impl Seen<'_> {
 }
 
 const EXPAND: &str = "expand it first; .gz and .zst are read as they are";
-const IDS_AFTER_HEADER: &str = "leave format= out: the header is read";
-const AS_IT_IS: &str = "it is read as it is, by `windrow tokenize` too: leave format= out, and let its name end as such names do";
+const IDS_AFTER_HEADER: &str = "leave @format@ out: the header is read";
+const AS_IT_IS: &str = "it is read as it is, by `windrow tokenize` too: leave @format@ out, and let its name end as such names do";
 const WITH_ITS_LIBRARY: &str =
-    "read it with the library that wrote it, and write JSON Lines or token IDs (wr.write)";
+    "read it with the library that wrote it, and write JSON Lines or token IDs (@write@)";
 const WITH_ITS_INDEX: &str =
     "open the folder with its index.json, which says what is in it: alone it is not read";
 const WEIGHTS: &str = "these are weights of a model, not data: name the file with the data";
@@ -451,7 +451,7 @@ static FOREIGN: &[Foreign] = &[
     },
     Foreign {
         name: "a sound file",
-        hint: "`windrow encode` makes codes of sound; wr.read_audio reads it",
+        hint: "`windrow encode` makes codes of sound; @read_audio@ reads it",
         suffixes: &[],
         fits: |seen| {
             seen.begins(b"RIFF") && seen.head.get(8..12) == Some(b"WAVE")

@@ -43,9 +43,9 @@ pub fn learned(source: SharedSource, options: &Options) -> Result<SharedSource> 
     if schema.kind != Kind::Numbers {
         return match asked {
             None | Some([]) => Ok(source),
-            Some(_) => Err(Error::config("mask_column was given, but the records are not numbers")
+            Some(_) => Err(Error::config("@the mask_column@ was given, but the records are not numbers")
                 .field("mask_column")
-                .hint("column= chooses the token IDs that it is beside")),
+                .hint("@column@ chooses the token IDs that it is beside")),
         };
     }
     if !schema.tracks.is_empty() {
@@ -148,7 +148,7 @@ fn no_column<'n>(name: &str, there: impl Iterator<Item = &'n str>) -> Error {
     let there: Vec<&str> = there.collect();
     let error = Error::config(format!("no column beside the tokens is called {name:?}")).field("mask_column");
     match there.is_empty() {
-        true => error.hint("there is none; mask_column=None trains on all tokens"),
+        true => error.hint("there is none; @mask_column=none@ trains on all tokens"),
         false => error.hint(format!("columns: {}", there.join(", "))),
     }
 }
@@ -206,7 +206,7 @@ impl Masked {
         for (name, value) in beside.iter() {
             if stem(name) != ATTENTION && may_be_mask(name, value) {
                 return Err(self.wrong(record, name, "is beside this record, but not beside the first one").hint(
-                    "mask_column= names the mask that all records have; mask_column=None trains on all tokens",
+                    "@mask_column@ names the mask that all records have; @mask_column=none@ trains on all tokens",
                 ));
             }
             if stem(name) == ATTENTION {
@@ -219,8 +219,8 @@ impl Masked {
     fn check_attention(&self, record: u64, name: &str, value: &Value) -> Result<()> {
         let Some(at) = self.first_zero(value, self.inner.length(record)?) else { return Ok(()) };
         Err(self.wrong(record, name, format!("holds 0 at value {at}: padding would be read as tokens")).hint(
-            "tokenise without padding: views pad; named in mask_column= beside the masks it keeps padding out of the loss, \
-             mask_column=None reads all as it is",
+            "tokenise without padding: views pad; named in @mask_column@ beside the masks it keeps padding out of the loss, \
+             @mask_column=none@ reads all as it is",
         ))
     }
 
@@ -254,7 +254,7 @@ impl Masked {
         };
         let hint = match stem(name) {
             LABELS => LABELS_HINT,
-            _ => "a mask has a whole number for each token; mask_column=None trains on all tokens",
+            _ => "a mask has a whole number for each token; @mask_column=none@ trains on all tokens",
         };
         match numbers {
             Some(numbers) if numbers.len() as u64 == len => Ok(numbers),
@@ -313,8 +313,8 @@ impl Masked {
     }
 }
 
-const LABELS_HINT: &str = "a mask is 0 and 1; labels are -100 or the token beside them, not shifted; other labels are read with columns= and \
-                           rows(); mask_column=None trains on all tokens";
+const LABELS_HINT: &str = "a mask is 0 and 1; labels are -100 or the token beside them, not shifted; other labels are read with @columns@ and \
+                           the view rows; @mask_column=none@ trains on all tokens";
 
 fn of_array(array: &Array) -> Option<Vec<i64>> {
     if array.shape.len() != 1 {

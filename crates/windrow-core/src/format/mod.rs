@@ -328,7 +328,7 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
         }
         if is_zarr(probe) {
             return error("found a zarr array or group without flat tokens in it".to_string()).hint(
-                "flat-tokens are `encoded_tokens` and `seq_starts`; wr.write(…, to=\"flat-tokens\") writes them",
+                "flat-tokens are `encoded_tokens` and `seq_starts`; @write@ with @to=\"flat-tokens\"@ writes them",
             );
         }
         // Formats whose files lie side by side see none below; each of these folders may be one of theirs.
@@ -339,9 +339,8 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
             }
             (Some((name, kind)), _) => error(format!("found {name:?}: {}", kind.told()))
                 .hint(in_a_folder(probe).unwrap_or_else(|| kind.hint.to_string())),
-            (None, None) => {
-                error("found an empty folder".to_string()).hint(format!("say which with format=…: {formats}"))
-            }
+            (None, None) => error("found an empty folder".to_string())
+                .hint(format!("say which with @format=…@: {formats}")),
             (None, Some(first)) => error(format!(
                 "found a folder of {} files, first {first:?}{}",
                 probe.entries.len(),
@@ -352,8 +351,11 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
             ))
             .hint(match (in_a_folder(probe), probe.names().any(lines::may_hold_records)) {
                 (Some(hint), _) => hint,
-                (None, true) => "its .json files are documents that hold no series; format=\"jsonl\" reads an object a file".to_string(),
-                (None, false) => format!("say which with format=…: {formats}"),
+                (None, true) => {
+                    "its .json files are documents that hold no series; @format=jsonl@ reads an object a file"
+                        .to_string()
+                }
+                (None, false) => format!("say which with @format=…@: {formats}"),
             }),
         };
     }
@@ -366,7 +368,7 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
     error(format!("found a file starting {start:?}")).hint(match Compression::of_head(&probe.head) {
         Some(_) => "expand it first: of compressed files .jsonl, .json, .yaml, .npy, .pkl and .bin are read"
             .to_string(),
-        None => format!("say which with format=…: {formats}"),
+        None => format!("say which with @format=…@: {formats}"),
     })
 }
 

@@ -22,7 +22,7 @@ pub fn check_number_options(
     if let Some(asked) = options.dtype.filter(|asked| *asked != stored) {
         return Err(Error::mismatch(format!("dtype {asked} was asked for, the file holds {stored}"))
             .at(at)
-            .hint("leave dtype= out"));
+            .hint("leave @dtype@ out"));
     }
     match options.vocab_size {
         Some(vocab_size) => check_ids(source, vocab_size),

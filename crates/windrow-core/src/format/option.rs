@@ -89,7 +89,7 @@ impl OptionRow {
             (Takes::WordsOr(words, number), _) => (words, Some(number)),
             (Takes::Bytes, Value::String(text)) => {
                 return parse_size(text).map(Value::from).ok_or_else(|| {
-                    Error::config(format!("{}={text:?} is not a size", self.name))
+                    Error::config(format!("@{}={text:?}@ is not a size", self.name))
                         .field(self.name)
                         .hint("a number of bytes, or a text as \"8MiB\" or \"1MB\"")
                 });
@@ -105,7 +105,7 @@ impl OptionRow {
             _ => {}
         }
         let or = or.map_or(String::new(), |number| format!(", or a number of {}", number.to_lowercase()));
-        Err(Error::config(format!("{}={value}", self.name))
+        Err(Error::config(format!("@{}={value}@", self.name))
             .field(self.name)
             .hint(format!("one of {}{or}", words.join(", "))))
     }

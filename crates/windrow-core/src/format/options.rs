@@ -194,9 +194,9 @@ impl Options {
     /// `Config` naming the option.
     pub fn only_those_of(&self, table: &[&dyn Format], format: &FormatInfo) -> Result<()> {
         if let (Some(column), Some(columns)) = (&self.column, &self.columns) {
-            return Err(Error::config(format!("column={column:?} and columns={columns:?} were given"))
+            return Err(Error::config(format!("@column={column:?}@ and @columns={columns:?}@ were given"))
                 .field("columns")
-                .hint("column= makes numbers of one column, columns= rows of several: give one of them"));
+                .hint("@column@ makes numbers of one column, @columns@ rows of several: give one of them"));
         }
         let given = self.given();
         let of_some = table.iter().flat_map(|format| format.info().open_options);
@@ -205,7 +205,8 @@ impl Options {
             None => Ok(()),
             Some(OpenOption { row, of_some }) => {
                 let (why, hint) = of_some.unwrap_or_default();
-                let error = Error::config(format!("{} was given, but {} {why}", row.name, format.name));
+                let option = if row.name == "eos" { "document_eos" } else { row.name };
+                let error = Error::config(format!("@the {option}@ was given, but {} {why}", format.name));
                 Err(error.field(row.name).hint(hint))
             }
         }
@@ -224,7 +225,7 @@ impl Options {
         match asked.iter().find(|(_, given)| *given) {
             None => Ok(()),
             Some((name, _)) => {
-                Err(Error::config(format!("{name} was given, but {why}")).field(*name).hint(hint))
+                Err(Error::config(format!("@the {name}@ was given, but {why}")).field(*name).hint(hint))
             }
         }
     }

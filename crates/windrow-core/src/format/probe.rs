@@ -292,7 +292,7 @@ impl Probe {
             .map_err(|e| {
                 e.hint(
                     "the copy looks unfinished: fetch it again. If the data was changed on purpose, `windrow manifest` lists it \
-                     anew; trust=True reads what is there",
+                     anew; @trust=true@ reads what is there",
                 )
             })
     }

@@ -49,8 +49,10 @@ pub fn refuse_in<'k>(probe: &Probe, names: impl Iterator<Item = &'k str> + Clone
 pub fn refuse_several<'k>(names: impl Iterator<Item = &'k str> + Clone, at: &str) -> Result<()> {
     let splits = among(names.clone());
     if splits.len() > 1 {
-        let hint =
-            format!("open one of them with {}, both with split=\"{ALL}\", or name a file", choices(&splits));
+        let hint = format!(
+            "open one of them with {}, both with @split=\"{ALL}\"@, or name a file",
+            choices(&splits)
+        );
         return Err(several(&splits, at).hint(hint));
     }
     let mut others = names.filter(|name| of_path(name).is_none());
@@ -64,7 +66,7 @@ pub fn refuse_several<'k>(names: impl Iterator<Item = &'k str> + Clone, at: &str
                 .at(at)
                 .field("split")
                 .hint(format!(
-                    "open it with {choices}, the rest with split=\"{TRAIN}\", both with split=\"{ALL}\", or name a file"
+                    "open it with {choices}, the rest with @split=\"{TRAIN}\"@, both with @split=\"{ALL}\"@, or name a file"
                 )))
         }
     }
@@ -79,7 +81,7 @@ pub fn several(splits: &BTreeMap<&'static str, (usize, &str)>, at: &str) -> Erro
 }
 
 fn choices(splits: &BTreeMap<&'static str, (usize, &str)>) -> String {
-    let choices: Vec<String> = splits.keys().map(|split| format!("split=\"{split}\"")).collect();
+    let choices: Vec<String> = splits.keys().map(|split| format!("@split=\"{split}\"@")).collect();
     choices.join(" or ")
 }
 
@@ -210,7 +212,7 @@ mod tests {
         assert!(refuse_several(["train_0.bin", "train_1.bin", "x.bin"].into_iter(), "d").is_ok());
         let error = refuse_several(["train_0.bin", "train_1.bin", "val.bin"].into_iter(), "d").unwrap_err();
         assert!(error.message().ends_with("train (train_0.bin and 1 more), validation (val.bin)"), "{error}");
-        assert!(error.hint_text().is_some_and(|hint| hint.contains("split=\"train\"")), "{error}");
+        assert!(error.hint_text().is_some_and(|hint| hint.contains(".part(\"train\")")), "{error}");
         let error = refuse_several(["a.bin", "b.bin", "val.bin"].into_iter(), "d").unwrap_err();
         assert!(
             error.message().ends_with("validation (val.bin), and files of none: a.bin and 1 more"),

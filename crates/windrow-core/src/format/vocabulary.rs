@@ -161,7 +161,7 @@ pub fn tokenizer_must_be(manifest: Option<&Manifest>, hash: Option<&str>, path: 
     };
     Err(Error::mismatch(format!("a tokenizer with hash {hash} was asked for, but {found}"))
         .at(path)
-        .hint("tokenise the text again with the tokenizer you train with, or leave tokenizer= out"))
+        .hint("tokenise the text again with the tokenizer you train with, or leave @tokenizer@ out"))
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ impl Checked {
             if self.rules.may_lack(inner.as_ref())? {
                 return Ok(inner);
             }
-            return Err(Error::config("verify=\"always\", but no block checksums were kept of this file")
+            return Err(Error::config("@verify=always@, but no block checksums were kept of this file")
                 .at(inner.name())
                 .field("verify")
                 .hint(

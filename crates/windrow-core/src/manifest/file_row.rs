@@ -29,7 +29,7 @@ impl FileRow {
     /// `Stale`.
     pub fn check_size(&self, size: Option<u64>, name: &str) -> Result<()> {
         let stale = |what: String| {
-            let hint = "the copy looks unfinished; trust=True reads what is there";
+            let hint = "the copy looks unfinished; @trust=true@ reads what is there";
             Err(Error::new(Kind::Stale, what).at(name).hint(hint))
         };
         match size {

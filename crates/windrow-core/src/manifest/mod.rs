@@ -129,7 +129,7 @@ impl Manifest {
             Error::corrupt("the manifest cannot be understood")
                 .at(name)
                 .caused_by(e)
-                .hint("delete it and prepare the data again, or read the data with format=… and dtype=…")
+                .hint("delete it and prepare the data again, or read the data with @format=…@ and @dtype=…@")
         };
         unfinished::refuse(bytes, name)?;
         // Another version may differ in everything but these two.
@@ -189,7 +189,8 @@ impl Manifest {
         match self.records {
             Some(said) if said != found => {
                 let what = format!("there are {found} records, the manifest says {said}");
-                let hint = "the copy looks unfinished, or others changed it; trust=True reads what is there";
+                let hint =
+                    "the copy looks unfinished, or others changed it; @trust=true@ reads what is there";
                 Err(Error::corrupt(what).at(at).hint(hint))
             }
             _ => Ok(()),

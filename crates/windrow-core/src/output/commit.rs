@@ -226,7 +226,7 @@ fn move_all(steps: &[Vec<(PathBuf, PathBuf)>], sync: impl Fn() -> Result<()>) ->
 // The result is there, so what is left behind is not an error of the run: an append that is run again would be there twice.
 fn tidy_up(folder: &Path) {
     if let Err(e) = Checkpoints::remove(folder).and_then(|()| files::remove(folder)) {
-        log::info!("what the run left stays: {e}");
+        log::info!("what the run left stays: {e:#}");
     }
 }
 

@@ -93,5 +93,5 @@ fn is_of(manifest: &Manifest, data: &str) -> bool {
 fn left(path: &Path) -> Error {
     Error::new(Kind::Exists, "something else is where the output goes")
         .at(path)
-        .hint("in a folder, --overwrite (overwrite=True) replaces only what windrow wrote: write elsewhere, or remove it")
+        .hint("in a folder, @overwrite=true@ replaces only what windrow wrote: write elsewhere, or remove it")
 }

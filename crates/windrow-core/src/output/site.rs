@@ -56,7 +56,7 @@ impl Site {
         if files::exists(&folder)
             && let Err(e) = Self::lock(out, task, true).and_then(|site| site.settle(&folder))
         {
-            log::info!("what an earlier run left stays: {e}");
+            log::info!("what an earlier run left stays: {e:#}");
         }
     }
 

@@ -15,7 +15,5 @@ pub fn exists(path: &Path) -> Error {
 }
 
 fn there(path: &Path, message: &str) -> Error {
-    Error::new(Kind::Exists, message)
-        .at(path)
-        .hint("write elsewhere, or replace it with --overwrite (overwrite=True)")
+    Error::new(Kind::Exists, message).at(path).hint("write elsewhere, or replace it with @overwrite=true@")
 }

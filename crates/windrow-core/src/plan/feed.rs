@@ -99,7 +99,7 @@ impl Feed {
         let refused = |what: &str| {
             Err(Error::config(format!("part_ids of {what}"))
                 .field("part_ids")
-                .hint("wr.trace names the part of each row"))
+                .hint("@trace@ names the part of each row"))
         };
         if self.collate.rows().is_some() {
             return refused("a view of rows, whose batches hold records as they are");
@@ -177,7 +177,7 @@ impl Feed {
         };
         Err(Error::mismatch(format!("{} and {} give different tensors: {found}", names[0], names[1])).hint(
             "a batch takes rows of every view of a mix: cut all with the same view, length, dtype and labels; records [T, C] \
-             need as many channels, bins as many records in the fullest row or fields= without cu_seqlens, and a loss mask \
+             need as many channels, bins as many records in the fullest row or @fields@ without cu_seqlens, and a loss mask \
              beside the tokens of all or of none",
         ))
     }

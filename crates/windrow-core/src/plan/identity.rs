@@ -108,7 +108,7 @@ impl Identity {
                 Some(BlockShape { size, lanes, rows, pool }) if self.differs_in_order_alone(other) => {
                     format!(
                         "continue in the order of the run that saved the state: \
-                     shuffle=wr.Blocks(size={size}, lanes={lanes}, rows={rows}, pool={pool})"
+                     @blocks=size={size},lanes={lanes},rows={rows},pool={pool}@"
                     )
                 }
                 _ => self.hint(other),
@@ -154,13 +154,12 @@ impl Identity {
                 "open the same data as the run that saved the state, with the same mask_column, exclude, split and period"
             }
             [("source", ours, theirs), ..] if ours.contains("mask=") != theirs.contains("mask=") => {
-                "open the data with the mask_column of the run that saved the state; mask_column=None is no mask"
+                "open the data with the mask_column of the run that saved the state; @mask_column=none@ is no mask"
             }
             _ => "open the same data with the same view, order and dtype as the run that saved the state",
         };
         let hashed = differing.iter().any(|(_, ours, theirs)| is_hash(ours) || is_hash(theirs));
-        let lists =
-            "; wr.diff(loader, recipe), with the recipe() of the loader of that run, lists what differs";
+        let lists = "; @diff_recipe@ of that run lists what differs";
         hint.to_string() + if hashed { lists } else { "" }
     }
 

@@ -49,7 +49,7 @@ impl State {
     /// `Corrupt` when it is none; `Unsupported` when it is of another version.
     pub fn from_json(text: &str) -> Result<State> {
         let state: State = serde_json::from_str(text).map_err(|e| {
-            Error::corrupt("this is not a loader state").caused_by(e).hint("pass what state_dict() gave")
+            Error::corrupt("this is not a loader state").caused_by(e).hint("pass what @state@ gave")
         })?;
         match state.version {
             STATE_VERSION => Ok(state),

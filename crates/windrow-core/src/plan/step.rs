@@ -94,12 +94,12 @@ impl Steps {
         }
         match sampler.len(0) {
             Some(0) => Err(Error::config("the view has no samples")
-                .hint("choose a shorter length; view.coverage() counts what it leaves out")),
+                .hint("choose a shorter length; @coverage@ counts what it leaves out")),
             Some(len) if self.last == LastBatch::Drop && len < self.global_batch_size => Err(Error::config(format!(
-                "an epoch has {len} samples, a batch over all ranks needs {}: with drop_last there would never be one",
+                "an epoch has {len} samples, a batch over all ranks needs {}: @dropping_last@ there would never be one",
                 self.global_batch_size
             ))
-            .hint("choose a smaller batch size, or drop_last=False")),
+            .hint("choose a smaller batch size, or @drop_last=false@")),
             Some(len) if self.last == LastBatch::Keep => {
                 self.check_last(len)?;
                 self.check_last(len.saturating_sub(cursor.samples))?;
@@ -121,7 +121,7 @@ impl Steps {
             "the last batch of an epoch has {rows} of {} rows, for {ranks} ranks: some of them would get none",
             self.global_batch_size
         ))
-        .hint("last=\"repeat\" fills it with the epoch's first samples, drop_last=True leaves it out"))
+        .hint("@last=repeat@ fills it with the epoch's first samples, @drop_last=true@ leaves it out"))
     }
 
     // What comes before and after each skip ends as an epoch of `len` does; without epochs, what comes before it.

@@ -271,9 +271,9 @@ fn phases(options: &MixOptions) -> Result<Vec<Slots>> {
         return Ok(vec![Slots { start: 0, of_parts: slots_of_parts(&weights, false)? }]);
     };
     if options.stop != Stop::Never {
-        return Err(Error::config(format!("phases of a mixture with stop=\"{}\"", options.stop.name()))
+        return Err(Error::config(format!("phases of a mixture with @stop=\"{}\"@", options.stop.name()))
             .field("phases")
-            .hint("phases count the samples of one endless epoch: stop=\"never\""));
+            .hint("phases count the samples of one endless epoch: @stop=never@"));
     }
     let first = Phase { start: 0, weights: options.parts.iter().map(|part| part.weight).collect() };
     let phases = (second.start > 0).then_some(&first).into_iter().chain(&options.phases);
@@ -307,17 +307,17 @@ fn most_turns(number: usize, part: &Part, most_passes: Option<u64>, stop: Stop) 
         return match stop == Stop::Never && most_passes.is_none() {
             true => Ok(None),
             false => Err(Error::config(format!("part {number} is a mixture that never ends: it has no passes"))
-                .hint("give it stop=\"all\" or \"first\", or the mixture around it stop=\"never\" and no max_epochs for it")),
+                .hint("give it @stop=all@ or @stop=first@, or the mixture around it @stop=never@ and no @max_epochs@ for it")),
         };
     };
     let Some(passes) = most_passes.into_iter().chain(part.passes()).min() else { return Ok(None) };
     if stop != Stop::Never {
         return Err(Error::config(format!(
-            "part {number} ends after {passes} passes, in a mixture with stop=\"{}\"",
+            "part {number} ends after {passes} passes, in a mixture with @stop=\"{}\"@",
             stop.name()
         ))
         .field("max_epochs")
-        .hint("max_epochs counts the passes of one endless epoch: stop=\"never\""));
+        .hint("max_epochs counts the passes of one endless epoch: @stop=never@"));
     }
     match passes.checked_mul(len) {
         Some(0) => Err(Error::config(format!("part {number} with max_epochs of 0"))

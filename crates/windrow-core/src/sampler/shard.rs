@@ -32,7 +32,7 @@ impl Shard {
         if world_size == 0 {
             return Err(Error::config(format!("rank {rank} of world_size 0: at least one rank is needed"))
                 .field("world_size")
-                .hint("rank=0, world_size=1 is a single process"));
+                .hint("@one_rank@ is a single process"));
         }
         if rank >= world_size {
             return Err(Error::config(format!(

@@ -21,7 +21,7 @@ impl Skipping {
     /// `Config` for a range without a position.
     pub fn new(inner: Arc<dyn Sampler>, skips: &[(u64, u64)]) -> Result<Skipping> {
         if let Some((from, to)) = skips.iter().find(|(from, to)| from >= to) {
-            return Err(Error::config(format!("skip=[({from}, {to})] skips nothing")).field("skip").hint(
+            return Err(Error::config(format!("@skip=[({from}, {to})]@ skips nothing")).field("skip").hint(
                 "(from, to) are positions of the run, from below to; to is the first that is not skipped",
             ));
         }

@@ -482,7 +482,7 @@ fn check_unreadable(error: &Error, record: u64) -> Result<()> {
 
 fn same_error<T>(error: &Error, again: Result<T>, record: u64) -> Result<()> {
     match again {
-        Err(again) => same("an error, asked again", again.to_string(), error.to_string(), record),
+        Err(again) => same("an error, asked again", format!("{again:#}"), format!("{error:#}"), record),
         Ok(_) => Err(broken("an unreadable record stays unreadable", record)),
     }
 }

@@ -44,8 +44,8 @@ impl Fit {
         };
         match is_one {
             true => Ok(()),
-            false => Err(Error::config(format!("fit={self} is not a part of a record")).field("fit").hint(
-                "fit=(0.0, 0.7) takes the first 70 % of each record, fit=range(0, 500) its first 500 values",
+            false => Err(Error::config(format!("@fit={self}@ is not a part of a record")).field("fit").hint(
+                "@fit=(0.0, 0.7)@ takes the first 70 % of each record, @fit=range(0, 500)@ its first 500 values",
             )),
         }
     }

@@ -29,7 +29,7 @@ pub(super) fn measure_all(
     stop: &dyn Fn() -> bool,
     out: &mut dyn Write,
 ) -> Result<()> {
-    log::info!("measuring {} records for scaler={}", source.len(), scaling.scale.name());
+    log::info!("measuring {} records for the scaler {}", source.len(), scaling.scale.name());
     let unknown = AtomicU64::new(0);
     let mut rows = Vec::new();
     let mut start = 0;
@@ -46,7 +46,7 @@ pub(super) fn measure_all(
     }
     match unknown.into_inner() {
         0 => {}
-        n => log::warn!(
+        n => crate::warn!(
             "{n} of {} records have no finite value to be scaled by: nothing of them is learned",
             source.len()
         ),
@@ -113,10 +113,12 @@ impl Measure<'_> {
         let part = fit.map_or(0..length, |fit| fit.of(length));
         if let (Some(fit), true) = (fit, part.is_empty() && length > 0) {
             let values = if length == 1 { "value" } else { "values" };
-            return Err(Error::config(format!("fit={fit} holds no value of a record of {length} {values}"))
-                .record(record)
-                .field("fit")
-                .hint("fit a longer part, or leave out the records that are too short for it"));
+            return Err(Error::config(format!(
+                "@fit={fit}@ holds no value of a record of {length} {values}"
+            ))
+            .record(record)
+            .field("fit")
+            .hint("fit a longer part, or leave out the records that are too short for it"));
         }
         let most = (PART / self.source.schema().channels.unwrap_or(1) as u64).max(1);
         self.channels.begin(rows.len());

@@ -175,13 +175,13 @@ impl Schema {
         match self.kind {
             Kind::Numbers => Ok(()),
             Kind::Json => Err(Error::config("the records are JSON, not numbers")
-                .hint("make tokens of them with `windrow tokenize`, choose a key of numbers with column=, or read records with ds[i]")),
+                .hint("make tokens of them with `windrow tokenize`, choose a key of numbers with @column@, or read records with @read_record@")),
             Kind::Rows => {
                 let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
                 Err(Error::config(format!("the records are rows of {}, not numbers", names.join(", ")))
                     .hint(
-                        "open it with column= where a column holds the numbers of a record in each row; a table of one number a row is read with \
-                         pandas or polars and given to wr.from_frame; ds[i] gives rows",
+                        "open it with @column@ where a column holds the numbers of a record in each row; a table of one number a row is read with \
+                         pandas or polars and given to @from_frame@; @read_rows@",
                     ))
             }
         }
@@ -262,7 +262,7 @@ pub trait Source: Lengths {
     /// As [`Source::read`]; `Config` where records are not rows.
     fn row(&self, record: u64) -> Result<Row> {
         let _ = record;
-        Err(Error::config("the records are not rows of columns").hint("columns= chooses some"))
+        Err(Error::config("the records are not rows of columns").hint("@columns@ chooses some"))
     }
 
     /// A record that is no numbers as one value: its row, or of `columns` only those, by their numbers in
@@ -413,7 +413,7 @@ pub fn chosen_columns(schema: &Schema, names: &[String]) -> Result<Vec<usize>> {
     };
     let numbers: Vec<usize> = names.iter().map(number).collect::<Result<_>>()?;
     match numbers.is_empty() || (1..numbers.len()).any(|at| numbers[..at].contains(&numbers[at])) {
-        true => Err(Error::config(format!("columns={names:?}: expected each once, and one at least"))
+        true => Err(Error::config(format!("@columns={names:?}@: expected each once, and one at least"))
             .field("columns")),
         false => Ok(numbers),
     }

@@ -52,7 +52,7 @@ impl Scaled {
         inner.schema().need_numbers()?;
         scaling.fit.map_or(Ok(()), Fit::check)?;
         if scaling.per == Per::Window {
-            return Err(Error::config("per=\"window\" of records that are not cut into windows"));
+            return Err(Error::config("@per=window@ of records that are not cut into windows"));
         }
         let key = cache_key(inner.as_ref(), &scaling)?;
         let head = [&MAGIC[..], &key.to_le_bytes(), &inner.len().to_le_bytes()].concat();

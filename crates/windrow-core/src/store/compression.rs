@@ -170,7 +170,7 @@ fn is_more(
         return Err(io::Error::new(io::ErrorKind::InvalidData, what));
     }
     if let Some(name) = name {
-        log::warn!(
+        crate::warn!(
             "{name}: {trailing} trailing bytes behind the end of the .{} stream are not part of it and are left out",
             compression.suffix()
         );

@@ -140,7 +140,7 @@ fn expand_within(
             .at(object.name())
             .field("cache_limit")
             .hint(
-                "allow more with cache_limit, which bounds all of the cache; so little that holds so much says the same \
+                "allow more with @cache_limit@, which bounds all of the cache; so little that holds so much says the same \
                  again and again",
             ));
         }
@@ -162,7 +162,7 @@ pub fn needs_window(cause: &io::Error) -> bool {
 pub fn long_window(file: impl std::fmt::Display) -> Error {
     Error::unsupported("a .zst stream with a window of more than 128 MiB")
         .at(file.to_string())
-        .hint("pack it again: zstd -d --long=31 -c OLD | zstd > NEW; where zstd cannot read it either, it is damaged")
+        .hint("pack it again: `zstd -d --long=31 -c OLD | zstd > NEW`; where zstd cannot read it either, it is damaged")
 }
 
 fn broken_stream(object: &dyn Object, compression: Compression, cause: io::Error, done: u64) -> Error {

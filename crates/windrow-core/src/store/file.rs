@@ -287,7 +287,7 @@ impl Mapped {
                 Error::new(Kind::Stale, what)
                     .at(&self.name)
                     .byte(start)
-                    .hint("open the data again; with io=\"pread\" the system says what failed")
+                    .hint("open the data again; with @io=pread@ the system says what failed")
             }
             // A mount that has gone, for example.
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => Error::io("read the file", &self.name, e),

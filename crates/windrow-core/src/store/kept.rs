@@ -63,7 +63,7 @@ fn kept_in(
         Err(Stop::Make(error)) => return Err(error),
     };
     let folder = cache.folder().display();
-    log::warn!("nothing can be kept in the cache {folder}, held in memory instead: {failed}");
+    crate::warn!("nothing can be kept in the cache {folder}, held in memory instead: {failed:#}");
     in_memory(name, head, size, make)
 }
 

@@ -149,6 +149,6 @@ fn warn_once(message: String) {
     // Not waited for: a process that was forked meanwhile would wait forever.
     let is_new = SAID.try_lock().map_or(true, |mut said| said.insert(message.clone()));
     if is_new {
-        log::warn!("{message}");
+        crate::warn!("{message}");
     }
 }

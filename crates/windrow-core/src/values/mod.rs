@@ -28,7 +28,7 @@ pub fn copy_values(values: &Values<'_>, skip: usize, out: &mut [u8], dtype: DTyp
         Some(Rounded { stored, laid, .. }) => Err(Error::corrupt(format!(
             "the number {stored} does not fit {dtype}, the dtype of the batch: it would turn into {laid}"
         ))
-        .hint("leave dtype= out for int64, or choose one with more digits")),
+        .hint("leave @as_dtype@ out for int64, or choose one with more digits")),
     }
 }
 
@@ -87,11 +87,11 @@ pub fn cast_values(
             "a {} number does not fit {dtype}, the dtype of the batch",
             values.element.dtype
         ))
-        .hint("choose a wider dtype=")),
+        .hint("choose a wider @as_dtype@")),
         Laid::Inexact(rounded) => Ok(Some(rounded)),
         Laid::Fraction => {
             Err(Error::config(format!("{} values cannot be stored as {dtype}", values.element.dtype))
-                .hint("choose dtype=\"float32\""))
+                .hint("choose @as_dtype=float32@"))
         }
     }
 }
@@ -140,7 +140,7 @@ pub fn lay_value(out: &mut [u8], dtype: DType, value: i64) -> Result<()> {
         return Err(Error::config(format!(
             "the token ID {value} between records does not fit {dtype}, the dtype of the batch"
         ))
-        .hint("choose a wider dtype="));
+        .hint("choose a wider @as_dtype@"));
     }
     fill_value(out, dtype, value);
     Ok(())

@@ -147,12 +147,12 @@ fn every_small_shape_has_every_sample_once() {
 
 #[test]
 fn impossible_shapes_are_refused_by_name() {
-    let refused = |n, shape| Blocks::new(n, 0, shape).unwrap_err().to_string();
+    let refused = |n, shape| format!("{:#}", Blocks::new(n, 0, shape).unwrap_err());
     for (shape, name) in [
-        (shape(0, 1, 1, 1), "size=0"),
-        (shape(1, 0, 1, 1), "lanes=0"),
-        (shape(1, 1, 0, 1), "rows=0"),
-        (shape(1, 1, 1, 0), "pool=0"),
+        (shape(0, 1, 1, 1), ".size(0)"),
+        (shape(1, 0, 1, 1), ".lanes(0)"),
+        (shape(1, 1, 0, 1), ".rows(0)"),
+        (shape(1, 1, 1, 0), ".pool(0)"),
     ] {
         assert!(refused(10, shape).contains(name));
     }

@@ -132,7 +132,7 @@ fn a_limit_that_is_no_size_is_named() {
         // SAFETY: the only thread of this process that looks at the environment.
         unsafe { std::env::set_var(LIMIT, "much") };
         let error = open(folder.path(), 0).err().unwrap();
-        assert!(error.to_string().contains("\"much\" is not a size"), "{error}");
+        assert!(format!("{error:#}").contains("\"much\" is not a size"), "{error}");
         assert_eq!(error.place().field.as_deref(), Some(LIMIT));
         // SAFETY: as above.
         unsafe { std::env::set_var(LIMIT, "1GB") };

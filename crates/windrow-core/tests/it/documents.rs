@@ -162,7 +162,7 @@ fn what_cannot_be_kept_apart_is_refused() {
     let documents = new(Toy::tokens(&[3]), Some(DType::U16), other).unwrap();
     let error = documents.clone().only(&["input_ids", "tokens"]).unwrap_err();
     assert!(
-        error.to_string().contains("\"tokens\"")
+        format!("{error:#}").contains("\"tokens\"")
             && error.hint_text().is_some_and(|h| h.contains("cu_seqlens"))
     );
     assert!(documents.clone().only(&["labels", "labels"]).is_err());

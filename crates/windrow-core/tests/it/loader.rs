@@ -340,7 +340,7 @@ fn a_batch_that_no_memory_holds_is_an_error_and_does_not_end_the_process() {
             let error = Loader::new(plan.clone(), &options).unwrap().next_batch().unwrap().unwrap_err();
             assert_eq!(error.kind(), Kind::Memory);
             assert!(
-                error.to_string().starts_with("no memory for a batch of 1152921504606846976 rows"),
+                format!("{error:#}").starts_with("no memory for a batch of 1152921504606846976 rows"),
                 "{error}"
             );
             assert_eq!(error.hint_text(), Some("choose a smaller batch size"));
@@ -361,8 +361,8 @@ fn a_last_batch_without_a_row_for_each_rank_is_refused_unless_it_is_filled_or_le
     }
     let error = new(LastBatch::Keep, 4).unwrap_err();
     assert_eq!(error.kind(), Kind::Config);
-    assert!(error.to_string().contains("3 of 10 rows, for 4 ranks"), "{error}");
-    assert!(error.to_string().contains("last=\"repeat\""), "{error}");
+    assert!(format!("{error:#}").contains("3 of 10 rows, for 4 ranks"), "{error}");
+    assert!(format!("{error:#}").contains("LastBatch::Repeat"), "{error}");
     assert!(new(LastBatch::Repeat, 4).is_ok() && new(LastBatch::Drop, 4).is_ok());
 }
 

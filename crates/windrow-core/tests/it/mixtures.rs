@@ -334,7 +334,7 @@ fn what_cannot_be_is_refused_by_name() {
     let refused = |options: &MixOptions| {
         let error = Mix::of(options, 0).unwrap_err();
         assert_eq!(error.kind(), Kind::Config);
-        error.to_string()
+        format!("{error:#}")
     };
     let two = || views(&[5, 9]);
     assert!(
@@ -344,7 +344,7 @@ fn what_cannot_be_is_refused_by_name() {
     assert!(refused(&endless(two(), &[(9, &[0.0, 0.0])])).contains("from sample 9"));
     assert!(refused(&endless(two(), &[(9, &[-1.0, 1.0])])).contains("weight -1"));
     let stops = MixOptions { stop: Stop::All, ..endless(two(), &[(9, &[1.0, 2.0])]) };
-    assert!(refused(&stops).contains("stop=\"never\""));
+    assert!(refused(&stops).contains(".stop(\"never\")"));
     let mut capped = two();
     capped[0].most_passes = Some(2);
     let stops = MixOptions { parts: capped.clone(), stop: Stop::First, phases: Vec::new() };

@@ -17,6 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("per_process.rs", &[]),
     ("stop.rs", &[]),
     ("threads.rs", &[]),
+    ("spelling.rs", &[]),
     ("touch.rs", &[]),
     ("store", &[]),
     ("values", &[]),

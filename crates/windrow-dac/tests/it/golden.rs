@@ -65,7 +65,7 @@ fn a_device_that_is_not_there_is_named() {
     for device in [Device::Cuda(0), Device::Metal(3)] {
         let error = Codec::open(fixture("small.pth"), &Options::default().device(device)).unwrap_err();
         assert_eq!(error.kind(), Kind::Unsupported);
-        assert!(error.to_string().contains(&format!("{device:?}")), "{error}");
+        assert!(format!("{error:#}").contains(&format!("{device:?}")), "{error}");
     }
 }
 
@@ -96,7 +96,7 @@ fn codes_that_cannot_be_are_refused() {
     marked[12] = 64;
     let error = codec.decode(&Codes::new(marked, 5).unwrap()).unwrap_err();
     assert_eq!(error.kind(), Kind::OutOfRange);
-    let text = error.to_string();
+    let text = format!("{error:#}");
     assert!(text.contains("code 64") && text.contains("frame 2, codebook 2"), "{text}");
 }
 
@@ -108,6 +108,6 @@ fn a_sample_that_is_no_number_is_named() {
         samples[at] = value;
         let error = codec.encode(&samples).unwrap_err();
         assert_eq!(error.kind(), Kind::Corrupt);
-        assert!(error.to_string().contains(&format!("sample {at} is {value}")), "{error}");
+        assert!(format!("{error:#}").contains(&format!("sample {at} is {value}")), "{error}");
     }
 }

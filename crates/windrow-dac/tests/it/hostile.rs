@@ -23,7 +23,7 @@ fn refused(bytes: &[u8], kind: Kind, says: &[&str]) {
     let error = opened(bytes).err().unwrap_or_else(|| panic!("opens; wanted {says:?}"));
     assert_eq!(error.kind(), kind, "{error}");
     for word in says {
-        assert!(error.to_string().contains(word), "{error}: does not say {word:?}");
+        assert!(format!("{error:#}").contains(word), "{error}: does not say {word:?}");
     }
 }
 
@@ -68,7 +68,7 @@ fn described(changes: &[(&str, u8, u8)]) -> Vec<u8> {
 fn no_weights_say_where_they_are_to_be_had() {
     let error = Codec::open(Path::new("/nowhere/weights.pth"), &Options::default()).unwrap_err();
     assert_eq!(error.kind(), Kind::NotFound);
-    let text = error.to_string();
+    let text = format!("{error:#}");
     assert!(
         text.contains("/nowhere/weights.pth") && text.contains("descript-audio-codec/releases"),
         "{text}"

@@ -55,7 +55,7 @@ fn samples_may_come_in_parts() {
     let mut encoder = codec.encoder();
     encoder.push(&samples).unwrap();
     let error = encoder.push(&[0.0, f32::NAN]).unwrap_err();
-    assert!(error.to_string().contains(&format!("sample {}", samples.len() + 1)), "{error}");
+    assert!(format!("{error:#}").contains(&format!("sample {}", samples.len() + 1)), "{error}");
 }
 
 #[test]

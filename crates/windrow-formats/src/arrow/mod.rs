@@ -128,7 +128,7 @@ impl Format for Arrow {
                     _ => Err(Error::config(format!("the folder holds several splits: {}", names.join(", ")))
                         .at(probe.display())
                         .field("split")
-                        .hint("open one of them with split=")),
+                        .hint("open one of them with @split@")),
                 };
             }
             true => {

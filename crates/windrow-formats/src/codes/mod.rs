@@ -165,7 +165,7 @@ fn no_more_than_told(probe: &Probe) -> Result<()> {
     match list(probe)?.into_iter().find(|key| !named.contains(key)) {
         Some(more) => Err(Error::new(Kind::Stale, "the manifest of the folder does not name this track")
             .at(probe.store.display(&more))
-            .hint("move it to another folder; trust=True reads it too")),
+            .hint("move it to another folder; @trust=true@ reads it too")),
         None => Ok(()),
     }
 }

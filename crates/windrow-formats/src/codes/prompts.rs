@@ -108,7 +108,7 @@ impl Prompts {
         }
         let absent: BTreeSet<String> = told.into_iter().map(|(name, _)| name).collect();
         if let Some(first) = absent.first() {
-            log::warn!("{at}: {} names without a file, first {:?}", absent.len(), first);
+            windrow_core::warn!("{at}: {} names without a file, first {:?}", absent.len(), first);
         }
         let absent = absent.into_iter().collect();
         Ok(Prompts { store: store.clone(), metadata, prompts, fields, absent, said, hash: hash.digest() })

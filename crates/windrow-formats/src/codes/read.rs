@@ -68,7 +68,7 @@ impl Tracks {
         let schema = Schema { channels: Some(channels), vocab_size, ..Schema::numbers(element) };
         let tracks = Tracks { files, stems, grids, prompts, schema, uniform };
         if let Some(Contradiction { file, expected, found, .. }) = tracks.transposed() {
-            log::warn!("{file}: found {found}, expected {expected}");
+            windrow_core::warn!("{file}: found {found}, expected {expected}");
         }
         Ok(tracks)
     }

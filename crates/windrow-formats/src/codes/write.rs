@@ -158,7 +158,7 @@ impl RecordWriter for Writer {
         let mut manifest = Manifest { records: Some(files), files: self.tracks, ..manifest };
         let mut text = manifest.to_text();
         if text.len() as u64 > MOST_BYTES {
-            log::warn!("{files} tracks are more than a manifest lists: no hashes of them are kept");
+            windrow_core::warn!("{files} tracks are more than a manifest lists: no hashes of them are kept");
             manifest.files = Vec::new();
             text = manifest.to_text();
         }

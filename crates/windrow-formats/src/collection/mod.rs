@@ -79,7 +79,7 @@ impl Format for Collection {
         let names = units(probe);
         let n_left_out = named_as_series(probe.names()).len() - names.len();
         if n_left_out > 0 {
-            log::warn!("{}: {n_left_out} tables beside the series are left out", probe.display());
+            windrow_core::warn!("{}: {n_left_out} tables beside the series are left out", probe.display());
         }
         refuse_copies(names.iter().map(String::as_str), |name| probe.store.display(&probe.below(name)))?;
         let options = Options { format: None, index_folder: None, ..options.clone() };

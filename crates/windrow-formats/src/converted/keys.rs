@@ -5,7 +5,7 @@ use super::event::{Event, START, TARGET, word_of_target};
 /// The key of a series, unless another is named.
 const USUAL: &str = "sequence";
 /// What to do about a key that holds no series: which others the record has is not known before it ends.
-pub(super) const NAMED: &str = "column= names the key that holds the series";
+pub(super) const NAMED: &str = "@column@ names the key that holds the series";
 /// Characters of keys that an error shows.
 const SHOWN: usize = 300;
 

@@ -144,7 +144,7 @@ pub(super) fn open_by(
     let of_ids = Options { dtype: options.dtype.filter(|_| !is_wide), ..options.clone() };
     of_ids.refuse_those_of_ids(
         "numbers of this file say themselves what they are",
-        "leave the option out; dtype=\"float64\" reads series with all their digits",
+        "leave the option out; @dtype=float64@ reads series with all their digits",
     )?;
     let object = expanded(&probe.store, &probe.key, options.cache_limit)?;
     if object.size() == 0 {

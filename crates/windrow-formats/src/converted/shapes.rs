@@ -21,8 +21,8 @@ use super::writer::Writer;
 /// Bytes of JSON text that may be beside one record.
 const MOST_EXTRAS: usize = 16 << 20;
 
-const RECORD: &str = "a record is a list of numbers, a list of lists of numbers, or an object with `sequence` or the key that column= names";
-const MISSING: &str = "write a missing value as NaN, in YAML as .nan, in Python as float(\"nan\"); nan=\"mask\" then keeps it out of \
+const RECORD: &str = "a record is a list of numbers, a list of lists of numbers, or an object with `sequence` or the key that @column@ names";
+const MISSING: &str = "write a missing value as NaN, in YAML as .nan, in Python as `float(\"nan\")`; @nan=mask@ then keeps it out of \
                        scaling and loss";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,7 +234,7 @@ impl<'d> Shapes<'d> {
         let plain = plain_name(self.file());
         if plain.ends_with(".json") {
             "one object alone is no list of records: put it into a list, or write one object a line into a .jsonl; \
-             format=\"jsonl\" reads each line as a JSON record"
+             @format=jsonl@ reads each line as a JSON record"
         } else if plain.ends_with(".pkl") || plain.ends_with(".pickle") || plain.ends_with(".npy") {
             "one dict alone is not a list of records: pickle a list of its series, list(d.values())"
         } else {
@@ -275,7 +275,7 @@ impl<'d> Shapes<'d> {
     fn too_big(&self, number: &str, byte: Option<u64>) -> Error {
         let shown: String = number.chars().take(40).collect();
         self.error(format!("the whole number {shown} does not fit int64"), byte)
-            .hint("dtype=\"float64\" of wr.open reads it as the float64 next to it; with a decimal point it is read as float32")
+            .hint("@dtype=float64@ of opening reads it as the float64 next to it; with a decimal point it is read as float32")
     }
 
     /// The numbers of the open record are all there.
@@ -396,7 +396,7 @@ impl<'d> Shapes<'d> {
     // Once, and not while the number may turn out to be one of the series.
     fn warn_of_null(&mut self) {
         if let Some(number) = self.nulled.filter(|_| !self.warned && !self.keys.is_undecided()) {
-            log::warn!("{}: {number} in the metadata of a record is read as null", self.writer.file);
+            windrow_core::warn!("{}: {number} in the metadata of a record is read as null", self.writer.file);
             self.warned = true;
         }
     }
@@ -445,7 +445,7 @@ impl<'d> Shapes<'d> {
             (At::Dict, Event::DictEnd) => match self.found_sequence {
                 true if self.is_gluonts && !self.has_start => Err(self
                     .error(format!("expected the key `{START}` in a record, found none"), byte)
-                    .hint("rows of GluonTS have one; format=\"series-jsonl\" reads rows without it")),
+                    .hint("rows of GluonTS have one; @format=\"series-jsonl\"@ reads rows without it")),
                 true if self.extras.len() > MOST_EXTRAS => Err(self.too_much(byte)),
                 true => {
                     self.keys.decided();

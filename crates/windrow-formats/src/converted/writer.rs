@@ -232,7 +232,11 @@ impl<'d> Writer<'d> {
     /// Writes what follows the values, and the header.
     pub(crate) fn finish(mut self, channels: Option<u64>, content: u64) -> Result<()> {
         if self.overflowed > 0 {
-            log::warn!("{}: {} numbers are beyond float32 and became infinite", self.file, self.overflowed);
+            windrow_core::warn!(
+                "{}: {} numbers are beyond float32 and became infinite",
+                self.file,
+                self.overflowed
+            );
         }
         let dtype = if self.is_whole { DType::I64 } else { DType::F32 };
         let header = Header {

@@ -192,7 +192,7 @@ impl Long {
             }
             let what =
                 format!("{} {id:?} continues after lines of another one: it began before", names[column]);
-            let hint = "sort the lines by this column and by time, or read the table with pandas or polars and give it to wr.from_frame; without \
+            let hint = "sort the lines by this column and by time, or read the table with pandas or polars and give it to @from_frame@; without \
                         this column the file is one series";
             return Err(Wrong { other: Some(*before), ..Wrong::new(what, place, hint) });
         }

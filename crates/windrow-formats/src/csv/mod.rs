@@ -54,7 +54,7 @@ impl Format for Csv {
         let asked = match (&options.column, &options.columns) {
             (Some(column), _) => Asked::One(column.clone()),
             (None, Some(columns)) if columns.is_empty() => {
-                return Err(Error::config("columns=[] names no column").field("columns"));
+                return Err(Error::config("@columns=[]@ names no column").field("columns"));
             }
             (None, Some(columns)) => Asked::Several(columns.clone()),
             (None, None) => Asked::Numbers,

@@ -94,7 +94,7 @@ fn pass(
         )))
         .hint(match delimiter {
             b',' if columns.names.len() == 1 => "cells are separated by commas, in a .tsv by tabs; texts are read as JSON Lines",
-            _ => "texts are read as JSON Lines; with pandas: read_csv(OLD).to_json(NEW, orient=\"records\", lines=True)",
+            _ => "texts are read as JSON Lines; with pandas: `read_csv(OLD).to_json(NEW, orient=\"records\", lines=True)`",
         }));
     }
     if kept.len() < columns.written().len() {
@@ -182,7 +182,7 @@ fn read_row(cells: &mut Cells<'_>, columns: &mut Columns, long: &mut Option<Long
                 let (name, found) = (&columns.names[column], shown(&found));
                 return Err(cells.wrong(
                     format!("expected a number in column {name:?} (cell {}), found {found:?}", column + 1),
-                    "column= and columns= name columns of numbers; an empty cell is NaN",
+                    "@column@ and @columns@ name columns of numbers; an empty cell is NaN",
                 ));
             }
             Taken::LeftOut if !columns.is_first_row => {
@@ -337,7 +337,7 @@ impl Columns {
         let of_unnamed =
             (0..self.is_index.len()).filter(|column| self.asked.is_none() && !self.is_text[*column]);
         let said = of_unnamed.map(|column| match (&self.names[column], is_kept(column)) {
-            (name, true) => format!("column {name:?} at the front has no name, and is a channel; columns= chooses others"),
+            (name, true) => format!("column {name:?} at the front has no name, and is a channel; @columns@ chooses others"),
             (name, false) => {
                 format!("column {name:?} at the front has no name and holds whole numbers, an index: it is left out")
             }
@@ -346,10 +346,13 @@ impl Columns {
             self.counter.column.filter(|column| self.asked.is_none() && kept.len() > 1 && is_kept(*column));
         let counts = counter.and_then(|column| {
             let (name, what) = (&self.names[column], self.counter.said()?);
-            Some(format!("column {name:?} {what}, and is a channel: columns= leaves it out"))
+            Some(format!("column {name:?} {what}, and is a channel: @columns@ leaves it out"))
         });
         let known = self.warnings.iter().chain(&long.warning).cloned();
-        known.chain(said).chain(counts).for_each(|warning| log::warn!("{}: {warning}", cells.file()));
+        known
+            .chain(said)
+            .chain(counts)
+            .for_each(|warning| windrow_core::warn!("{}: {warning}", cells.file()));
     }
 
     // Whether a cell of this column has a say.

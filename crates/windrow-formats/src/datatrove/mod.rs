@@ -149,12 +149,12 @@ fn dtype(
         (Some(found), Some(asked)) if found != asked => {
             Err(Error::mismatch(format!("dtype {asked} was asked for, the files hold {found}"))
                 .at(probe.display())
-                .hint("leave dtype= out"))
+                .hint("leave @dtype@ out"))
         }
         (Some(dtype), _) | (None, Some(dtype)) => Ok(dtype),
         (None, None) => Err(Error::config("neither metadata nor an index says how wide a token ID is")
             .at(probe.display())
-            .hint("dtype=\"uint16\" or dtype=\"uint32\"")),
+            .hint("@dtype=uint16@ or @dtype=uint32@")),
     }
 }
 

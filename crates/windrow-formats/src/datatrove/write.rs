@@ -84,7 +84,7 @@ struct Writer {
 impl RecordWriter for Writer {
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         if !record.extras.is_empty() && !self.warned {
-            log::warn!("datatrove's files hold token IDs only: the metadata of records is left out");
+            windrow_core::warn!("datatrove's files hold token IDs only: the metadata of records is left out");
             self.warned = true;
         }
         self.data.write(record.bytes)?;

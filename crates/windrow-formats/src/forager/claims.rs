@@ -24,7 +24,7 @@ pub(super) fn check_claims(
     let wrong = |name, what: String| {
         Err(Error::corrupt(what)
             .at(at(name))
-            .hint("the copy looks unfinished; prepared again with --overwrite it is whole"))
+            .hint("the copy looks unfinished; prepared again with @overwrite=true@ it is whole"))
     };
     if let Some(records) = manifest.records.filter(|n| *n != rows.count()) {
         return wrong(LOCATIONS, format!("the index has {} rows, the manifest says {records}", rows.count()));
@@ -96,7 +96,7 @@ pub(crate) fn expanded_inputs(manifest: &Manifest) -> impl Iterator<Item = &File
 
 fn stale(what: String, store: &dyn Store, key: &str) -> Error {
     Error::new(Kind::Stale, what).at(store.display(key)).hint(
-        "`windrow index --overwrite` (or `tokenize --overwrite`) makes it anew; trust=True reads it as it is",
+        "`windrow index --overwrite` (or `windrow tokenize --overwrite`) makes it anew; @trust=true@ reads it as it is",
     )
 }
 

@@ -258,13 +258,13 @@ impl Forager {
                     "dtype {asked} was asked for, the samples hold {written}"
                 ))
                 .at(probe.display())
-                .hint("leave dtype= out"));
+                .hint("leave @dtype@ out"));
             }
             (Some(dtype), _) | (None, Some(dtype)) => dtype,
             (None, None) => {
                 return Err(Error::config("the index does not say which dtype its samples have")
                     .at(probe.display())
-                    .hint("say it with dtype=; data-forager writes uint16 by default"));
+                    .hint("say it with @dtype@; data-forager writes uint16 by default"));
             }
         };
         let mut schema = Schema::numbers(Element::little(dtype));
@@ -368,7 +368,7 @@ fn listed_files(object: &dyn Object, allow_outside: bool) -> Result<Vec<String>>
         if !allow_outside && (name.starts_with('/') || name.split('/').any(|part| part == "..")) {
             return refuse(
                 Error::config(format!("expected a path inside the base folder, found {name:?}"))
-                    .hint("allow_outside=True opens it, if you trust who wrote the index"),
+                    .hint("@allow_outside=true@ opens it, if you trust who wrote the index"),
             );
         }
         names.push(name.to_string());

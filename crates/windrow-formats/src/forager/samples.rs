@@ -132,7 +132,7 @@ impl TokenSamples {
                         row.size, self.schema.element.dtype
                     ),
                 )
-                .hint("open it with the dtype= it was written with")),
+                .hint("open it with the @dtype@ it was written with")),
             None if row.size % self.token_size != 0 => Err(self.wrong_size(
                 record,
                 row,

@@ -285,7 +285,7 @@ impl RecordWriter for Writer {
 
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         if !record.extras.is_empty() && !self.warned {
-            log::warn!("token samples hold token IDs only: the metadata of records is left out");
+            windrow_core::warn!("token samples hold token IDs only: the metadata of records is left out");
             self.warned = true;
         }
         let durable = self.durable;

@@ -95,7 +95,7 @@ pub(super) fn encode(kind: Kind, value: &Value, out: &mut Vec<u8>) -> Result<()>
 
 fn misfit(kind: Kind, value: &Value) -> Error {
     Error::config(format!("{}, where the first row has a leaf of the kind {}", value.shown(), kind.name()))
-        .hint("all values of a key are of one kind; --to arrow and --to parquet also hold nulls")
+        .hint("all values of a key are of one kind; @to=arrow@ and @to=parquet@ also hold nulls")
 }
 
 // The code of the dtype, the number of axes, their lengths, the numbers.

@@ -69,7 +69,7 @@ impl Reader<'_, '_, '_> {
             }
             _ => {
                 return Err(Error::unsupported("a pickle of more than plain values")
-                    .hint("write it as arrays, text or JSON; columns= leaves the column out"));
+                    .hint("write it as arrays, text or JSON; @columns@ leaves the column out"));
             }
         })
     }

@@ -121,7 +121,7 @@ impl RecordWriter for Writer {
                 record.len
             ))
             .record(record.number)
-            .hint("open a token stream with eos=: each document is a record then"));
+            .hint("open a token stream with @document_eos@: each document is a record then"));
         }
         self.record.extend_from_slice(record.bytes);
         if !record.is_last {
@@ -132,8 +132,8 @@ impl RecordWriter for Writer {
         if let (Items::Numbers(kind), None) = (&self.items, &self.column) {
             let kind = *kind;
             if !record.extras.is_empty() && !self.warned {
-                log::warn!(
-                    "LitData holds the numbers alone: the metadata of records is left out, but for to_column="
+                windrow_core::warn!(
+                    "LitData holds the numbers alone: the metadata of records is left out, but for @to_column@"
                 );
                 self.warned = true;
             }

@@ -67,7 +67,7 @@ impl FileKind for Llmc {
         if let Some(asked) = options.dtype.filter(|asked| *asked != dtype) {
             return Err(Error::mismatch(format!("dtype {asked} was asked for, the header says {dtype}"))
                 .at(probe.display())
-                .hint("leave dtype= out"));
+                .hint("leave @dtype@ out"));
         }
         let schema = Schema::numbers(Element::little(dtype));
         let indices = Arc::new(DataFiles::from_objects(probe.store.clone(), Vec::new(), Vec::new()));

@@ -90,7 +90,7 @@ struct Writer {
 impl RecordWriter for Writer {
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         if !record.extras.is_empty() && !self.warned {
-            log::warn!("llm.c's files hold token IDs only: the metadata of records is left out");
+            windrow_core::warn!("llm.c's files hold token IDs only: the metadata of records is left out");
             self.warned = true;
         }
         self.documents += u64::from(record.is_last);
@@ -114,7 +114,7 @@ impl RecordWriter for Writer {
         }
         let Ok(count) = i32::try_from(count) else {
             return Err(Error::config(format!("{count} token IDs; llm.c's header counts to {}", i32::MAX))
-                .hint("write several files, or to=\"tokens\""));
+                .hint("write several files, or @to=tokens@"));
         };
         self.file.finish(false)?;
         let kind = KINDS.iter().find(|kind| kind.2 == self.dtype);

@@ -205,7 +205,7 @@ impl Encoding {
             Encoding::List { padded } => Value::List(list(bytes, if *padded { 4 } else { 0 })?),
             Encoding::Pickle => {
                 return Err(
-                    Error::unsupported("a pickle, which is never executed").hint("columns= leaves it out")
+                    Error::unsupported("a pickle, which is never executed").hint("@columns@ leaves it out")
                 );
             }
         })

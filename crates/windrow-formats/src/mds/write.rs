@@ -73,7 +73,7 @@ impl WriteFormat for WriteMds {
         match asked.unwrap_or(given) {
             DType::Bf16 => Err(Error::config("MDS holds no bfloat16 values")
                 .field("dtype")
-                .hint("choose dtype=\"float32\"")),
+                .hint("choose @as_dtype=float32@")),
             dtype => Ok(dtype),
         }
     }

@@ -52,7 +52,7 @@ impl Index {
     pub(super) fn open(object: Arc<dyn Object>, trust: bool) -> Result<Index> {
         let wrong = |what: String| Error::corrupt(what).at(object.name());
         let unfinished =
-            |e: Error| e.hint("the copy looks unfinished; format=\"tokens\" reads the .bin without it");
+            |e: Error| e.hint("the copy looks unfinished; @format=tokens@ reads the .bin without it");
         if object.size() < HEADER {
             let what = format!("an index of {} bytes, expected at least {HEADER}", object.size());
             return Err(unfinished(wrong(what)));
@@ -64,7 +64,7 @@ impl Index {
             return Err(wrong(format!("expected an index that starts \"MMIDIDX\", found {found:?}"))
                 .byte(0)
                 .hint(
-                    "indexes of other kinds are written anew by Megatron's preprocess_data; format=\"tokens\" reads the \
+                    "indexes of other kinds are written anew by Megatron's preprocess_data; @format=tokens@ reads the \
                      .bin without one",
                 ));
         }
@@ -114,7 +114,7 @@ impl Index {
             ))
             .at(self.object.name())
             .byte(self.border_at(border))
-            .hint("trust=True reads the sequences without their documents' borders")
+            .hint("@trust=true@ reads the sequences without their documents' borders")
         };
         if self.borders == 0 {
             return match self.sequences {

@@ -148,7 +148,7 @@ fn pair(probe: &Probe, prefix: &str, options: &Options) -> Result<Sequences> {
     if let Some(asked) = options.dtype.filter(|asked| *asked != index.dtype) {
         return Err(Error::mismatch(format!("dtype {asked} was asked for, the index says {}", index.dtype))
             .at(store.display(&index_key))
-            .hint("leave dtype= out"));
+            .hint("leave @dtype@ out"));
     }
     let files = DataFiles::open(probe.store.clone(), vec![data_key, index_key], missing)?;
     if let Some(manifest) = manifest.as_ref().filter(|_| !options.trust) {

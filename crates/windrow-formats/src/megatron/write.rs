@@ -216,10 +216,12 @@ impl RecordWriter for Writer {
                     i32::MAX
                 ))
                 .record(record.number)
-                .hint("a stream of documents opens as records with eos="));
+                .hint("a stream of documents opens as records with @document_eos@"));
             };
             if !self.warned && record.extras.names().any(|key| key != DOCUMENT && key != MODE) {
-                log::warn!("Megatron's files hold token IDs only: the metadata of records is left out");
+                windrow_core::warn!(
+                    "Megatron's files hold token IDs only: the metadata of records is left out"
+                );
                 self.warned = true;
             }
             self.border(record)?;

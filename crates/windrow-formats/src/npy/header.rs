@@ -391,7 +391,7 @@ mod tests {
         ] {
             let error = of(&file(&whole.replacen(from, to, 1), 8)).unwrap_err();
             assert_eq!(error.kind(), Kind::Corrupt, "{to}: {error}");
-            assert!(error.to_string().contains(says), "{to}: {error}");
+            assert!(format!("{error:#}").contains(says), "{to}: {error}");
             assert_eq!(error.place().byte, Some(byte), "{to}: {error}");
         }
         let missing = of(&file("{'descr': '<f4', 'shape': (2,)}", 8)).unwrap_err();
@@ -414,7 +414,7 @@ mod tests {
             let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': (2,)}}");
             let error = of(&file(&text, 8)).unwrap_err();
             assert_eq!(error.kind(), Kind::Unsupported, "{descr}: {error}");
-            assert!(error.to_string().contains(says) && error.hint_text().is_some(), "{error}");
+            assert!(format!("{error:#}").contains(says) && error.hint_text().is_some(), "{error}");
         }
     }
 

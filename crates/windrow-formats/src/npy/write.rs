@@ -61,7 +61,7 @@ impl RecordWriter for Writer {
             .hint("write shards or .jsonl"));
         }
         if self.records == 0 && record.is_first && !record.extras.is_empty() {
-            log::warn!("an .npy file holds numbers only: the metadata of records is left out");
+            windrow_core::warn!("an .npy file holds numbers only: the metadata of records is left out");
         }
         self.records += u64::from(record.is_last);
         self.file.write(record.bytes)

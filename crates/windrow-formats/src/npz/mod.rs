@@ -202,7 +202,7 @@ fn members(archive: &mut Archive<'_>, object: &dyn Object) -> Result<Vec<Member>
             return Err(corrupt(what).hint("one of the two is damaged: copy the archive again"));
         }
         if !short.ends_with(".npy") {
-            log::warn!("{}: no array, it is left out", name.escape_debug());
+            windrow_core::warn!("{}: no array, it is left out", name.escape_debug());
             continue;
         }
         let (packed, size) = (entry.compressed_size(), entry.size());

@@ -82,7 +82,7 @@ impl RecordWriter for Writer {
 
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         if !record.extras.is_empty() && !self.warned {
-            log::warn!("an .npz archive holds numbers only: the metadata of records is left out");
+            windrow_core::warn!("an .npz archive holds numbers only: the metadata of records is left out");
             self.warned = true;
         }
         if record.number >= MOST_MEMBERS {

@@ -32,7 +32,7 @@ impl Documents {
                 ))
                 .at(files.name(file))
                 .byte(size - size % width)
-                .hint("the copy looks unfinished, or the token IDs are of another dtype="));
+                .hint("the copy looks unfinished, or the token IDs are of another @dtype@"));
             }
             let (tokens, table) = (size / width, tables.get(file));
             if let Some(table) = table.filter(|table| table.largest_end() > tokens) {

@@ -162,7 +162,7 @@ fn dtype(probe: &Probe, files: &DataFiles, tables: &[Table], said: Option<DType>
             Err(Error::config(why)
                 .at(probe.display())
                 .field("dtype")
-                .hint("dtype=\"uint16\" or dtype=\"uint32\""))
+                .hint("@dtype=uint16@ or @dtype=uint32@"))
         }
     }
 }

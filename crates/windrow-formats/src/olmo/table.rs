@@ -48,8 +48,8 @@ impl Table {
             match cached(csv.as_ref(), "documents", VERSION, make) {
                 Ok(made) => return read(made),
                 Err(e) if e.kind() != Kind::Io && e.kind() != Kind::Config => return Err(e),
-                Err(e) => log::warn!(
-                    "the documents of {name} are held in memory, as the cache cannot keep them: {e}"
+                Err(e) => windrow_core::warn!(
+                    "the documents of {name} are held in memory, as the cache cannot keep them: {e:#}"
                 ),
             }
         }
@@ -104,7 +104,7 @@ impl Table {
     pub(super) fn error(&self, what: String) -> Error {
         Error::corrupt(what)
             .at(&self.name)
-            .hint("the copy looks unfinished, or the token IDs are of another dtype=")
+            .hint("the copy looks unfinished, or the token IDs are of another @dtype@")
     }
 
     /// A document's first token, and the one after its last; of a document that is there.

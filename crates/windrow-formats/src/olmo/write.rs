@@ -81,7 +81,9 @@ impl Writer {
             _ => String::new(),
         };
         if !self.warned && record.extras.names().any(|name| !["id", "src", "loc"].contains(&name)) {
-            log::warn!("OLMo's files hold id, src and loc of a document: other metadata is left out");
+            windrow_core::warn!(
+                "OLMo's files hold id, src and loc of a document: other metadata is left out"
+            );
             self.warned = true;
         }
         let loc = record.extras.get("loc").and_then(Value::as_i64).unwrap_or(record.number as i64 + 1);

@@ -46,7 +46,7 @@ pub(super) fn of_each(
                     "the records are {this}, those of {other:?} are {others}"
                 ))
                 .at(probe.store.display(&file.key))
-                .hint("open the files one by one; payload=\"bytes\" opens all of them"));
+                .hint("open the files one by one; @payload=bytes@ opens all of them"));
             }
         }
     }

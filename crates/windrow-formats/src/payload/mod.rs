@@ -129,7 +129,7 @@ impl<B: Blobs> Records<B> {
         if let Some(name) = options.columns.iter().flatten().chain(&options.column).find(|_| !has_names) {
             return Err(Error::config(format!("the column {name:?} was asked for, but records are {holds}"))
                 .field("payload")
-                .hint("payload=\"json\" or payload=\"example\" has columns"));
+                .hint("@payload=json@ or @payload=example@ has columns"));
         }
         let (columns, numbers) = match (&options.column, &options.columns, options.dtype) {
             (Some(name), ..) => {
@@ -182,7 +182,7 @@ impl<B: Blobs> Records<B> {
         match row.remove(name) {
             Some(Value::Array(array)) => Ok(array),
             Some(Value::List(values)) => array_of_list(&values).ok_or_else(|| {
-                wrong("expected a list of numbers".to_string()).hint("columns= gives rows with any values")
+                wrong("expected a list of numbers".to_string()).hint("@columns@ gives rows with any values")
             }),
             Some(other) => Err(wrong(format!("expected numbers, found {}", other.shown()))),
             None => Err(wrong(format!("expected the column {name:?}, found none"))

@@ -139,7 +139,10 @@ impl<L: Layout> RecordWriter for Writer<L> {
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         let Some(column) = &self.column else {
             if !record.extras.is_empty() && !self.warned {
-                log::warn!("{} holds the numbers alone: the metadata of records is left out", self.what);
+                windrow_core::warn!(
+                    "{} holds the numbers alone: the metadata of records is left out",
+                    self.what
+                );
                 self.warned = true;
             }
             return self.put(record.number, Payload::Bytes, record.bytes);

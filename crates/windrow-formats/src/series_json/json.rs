@@ -18,7 +18,7 @@ pub(super) fn row(row: &Row, line: &mut String) -> Result<()> {
         add(value, line).map_err(|what| {
             Error::config(format!("column {name:?} holds {what}, which JSON does not hold"))
                 .field(name)
-                .hint("columns= leaves a column out")
+                .hint("@columns@ leaves a column out")
         })
     })
 }

@@ -110,7 +110,7 @@ impl Format for Shards {
         let object = probe.store.open(&probe.below(META)).map_err(|e| match e.kind() {
             Kind::NotFound => Error::not_found(format!("expected {META} beside the shards, found none"))
                 .at(probe.display())
-                .hint("open the folder; numbers without a description are read with format=\"tokens\""),
+                .hint("open the folder; numbers without a description are read with @format=tokens@"),
             _ => e,
         })?;
         let table = Table::of(&object)?;

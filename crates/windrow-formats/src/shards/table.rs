@@ -111,7 +111,10 @@ impl Table {
                 Ok(object) => return Table::open(object),
                 Err(e) if matches!(e.kind(), Kind::Corrupt | Kind::Unsupported) => return Err(e),
                 Err(e) => {
-                    log::warn!("{} is held in memory, as the cache cannot keep it: {e}", description.name());
+                    windrow_core::warn!(
+                        "{} is held in memory, as the cache cannot keep it: {e:#}",
+                        description.name()
+                    );
                 }
             }
         }

@@ -42,8 +42,8 @@ impl Ends {
             }) {
                 Ok(table) => return Ends { table, size, listed_by: None }.checked(),
                 Err(e) if e.kind() != Kind::Io && e.kind() != Kind::Config => return Err(e),
-                Err(e) => log::warn!(
-                    "the places of the records of {} are held in memory, as the cache cannot keep them: {e}",
+                Err(e) => windrow_core::warn!(
+                    "the places of the records of {} are held in memory, as the cache cannot keep them: {e:#}",
                     object.name()
                 ),
             }
@@ -61,7 +61,7 @@ impl Ends {
         });
         let listed_by = Some(index.name().to_string());
         let found = listed.and_then(|table| Ends { table, size, listed_by }.checked());
-        found.map_err(|e| log::warn!("the index {} is not used: {e}", index.name())).ok()
+        found.map_err(|e| windrow_core::warn!("the index {} is not used: {e:#}", index.name())).ok()
     }
 
     /// The index that lists the frames: each of them is compared with it when it is read.

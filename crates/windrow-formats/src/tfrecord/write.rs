@@ -38,12 +38,12 @@ impl WriteFormat for WriteTfRecord {
             (_, Some(dtype @ (DType::I64 | DType::F32))) => Ok(dtype),
             (DType::F64, None) => Err(Error::config("tf.train.Example holds float32, and these are float64")
                 .field("dtype")
-                .hint("choose dtype=\"float32\"")),
+                .hint("choose @as_dtype=float32@")),
             (given, None) if given.is_integer() || given == DType::Bool => Ok(DType::I64),
             (_, None) => Ok(DType::F32),
             (_, Some(dtype)) => Err(Error::config(format!("tf.train.Example holds no {dtype} values"))
                 .field("dtype")
-                .hint("choose dtype=\"int64\" or dtype=\"float32\"")),
+                .hint("choose @as_dtype=int64@ or @as_dtype=float32@")),
         }
     }
 

@@ -114,7 +114,7 @@ impl Claims {
                         "the manifest of the folder does not name this file",
                     )
                     .at(files.name(file))
-                    .hint("move it to another folder; trust=True reads it too"));
+                    .hint("move it to another folder; @trust=true@ reads it too"));
                 }
                 None => {}
             }

@@ -41,7 +41,10 @@ impl Documents {
             ends.push(found);
         }
         if firsts.count() == ends.len() as u64 {
-            log::warn!("{}: the EOS token {eos} ends no document but the last", streams.files.name(0));
+            windrow_core::warn!(
+                "{}: the EOS token {eos} ends no document but the last",
+                streams.files.name(0)
+            );
         }
         let uniform =
             ends.first().and_then(|e| e.uniform).filter(|u| ends.iter().all(|e| e.uniform == Some(*u)));

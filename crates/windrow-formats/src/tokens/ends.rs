@@ -51,8 +51,8 @@ impl Ends {
             match cached(object, "ends of documents", &format!("{VERSION} {dtype} {eos}"), make) {
                 Ok(made) => return Ends::open(made, ids),
                 Err(e) if e.kind() == Kind::Corrupt => return Err(e),
-                Err(e) => log::warn!(
-                    "the ends of documents of {} are held in memory, as the cache cannot keep them: {e}",
+                Err(e) => windrow_core::warn!(
+                    "the ends of documents of {} are held in memory, as the cache cannot keep them: {e:#}",
                     object.name()
                 ),
             }

@@ -22,12 +22,12 @@ pub(super) fn warn(files: &DataFiles, name: &str) -> Result<()> {
     let large = ids.iter().filter(|id| u32::from_le_bytes(**id) >= LARGEST_VOCABULARY).count();
     let guess = format!("{name}: a .bin without a manifest is read as {GUESSED}");
     if 2 * large > ids.len() {
-        log::warn!(
+        windrow_core::warn!(
             "{guess}, and most of its first IDs are then larger than any vocabulary: if they are uint16, as nanoGPT's, say \
-             dtype=\"uint16\""
+             @dtype=uint16@"
         );
     } else {
-        log::warn!("{guess}; dtype= says otherwise");
+        windrow_core::warn!("{guess}; @dtype@ says otherwise");
     }
     Ok(())
 }

@@ -191,7 +191,7 @@ fn dtype(written: Option<DType>, asked: Option<DType>, probe: &Probe) -> Result<
         (Some(written), Some(asked)) if written != asked => {
             return Err(Error::mismatch(format!("dtype {asked} was asked for, the manifest says {written}"))
                 .at(probe.display())
-                .hint("leave dtype= out"));
+                .hint("leave @dtype@ out"));
         }
         (Some(dtype), _) | (None, Some(dtype)) => dtype,
         (None, None) => return Ok(None),
@@ -223,7 +223,7 @@ fn length(files: &DataFiles, file: usize, dtype: DType) -> Result<u64> {
         ))
         .at(files.name(file))
         .byte(size - over)
-        .hint("the copy looks unfinished, or the token IDs are of another dtype=")),
+        .hint("the copy looks unfinished, or the token IDs are of another @dtype@")),
     }
 }
 

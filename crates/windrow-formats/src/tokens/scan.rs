@@ -31,7 +31,7 @@ impl Id {
             true => Ok(Id { dtype, bits: id as u64 }),
             false => Err(Error::config(format!("the EOS token {id} does not fit {dtype}"))
                 .field("eos")
-                .hint("is dtype= the one that the token IDs were written in?")),
+                .hint("is @dtype@ the one that the token IDs were written in?")),
         }
     }
 

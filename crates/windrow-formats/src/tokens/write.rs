@@ -115,7 +115,7 @@ struct Writer {
 impl RecordWriter for Writer {
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         if !record.extras.is_empty() && !self.warned {
-            log::warn!("a token file holds token IDs only: the metadata of records is left out");
+            windrow_core::warn!("a token file holds token IDs only: the metadata of records is left out");
             self.warned = true;
         }
         self.documents += u64::from(record.is_last);

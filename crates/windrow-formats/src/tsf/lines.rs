@@ -95,8 +95,8 @@ impl Lines<'_> {
                 (Some("@frequency"), Some(name), None, None) if frequency(name).is_some() => {
                     freq = frequency(name);
                 }
-                (Some("@frequency"), ..) => log::warn!(
-                    "{}: {:?} in line {} is no frequency of the archive: series have no freq beside them, freq= of windows says it",
+                (Some("@frequency"), ..) => windrow_core::warn!(
+                    "{}: {:?} in line {} is no frequency of the archive: series have no freq beside them, @freq@ of windows says it",
                     self.parts.object().name(),
                     shown(&text),
                     self.line

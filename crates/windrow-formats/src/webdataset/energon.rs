@@ -124,7 +124,7 @@ impl Splits {
                         ))
                         .at(probe.display())
                         .field("split")
-                        .hint(format!("open one of them, as with split={first:?}")));
+                        .hint(format!("open one of them, as with @split={first:?}@")));
                     }
                 }
             }

@@ -235,7 +235,7 @@ fn member_error(
         return error.record(number);
     }
     let byte = place.start + error.place().byte.unwrap_or(0);
-    let hint = error.hint_text().unwrap_or("columns= leaves it out").to_string();
+    let hint = error.hint_text().unwrap_or("@columns@ leaves it out").to_string();
     Error::corrupt(format!("the member {:?}: {}", format!("{}.{suffix}", sample.key), error.message()))
         .at(object.name())
         .record(number)

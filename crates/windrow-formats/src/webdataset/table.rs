@@ -50,8 +50,8 @@ impl Table {
             }) {
                 Ok(table) => return Table::read(table, size),
                 Err(e) if e.kind() != Kind::Io && e.kind() != Kind::Config => return Err(e),
-                Err(e) => log::warn!(
-                    "the places of the records of {} are held in memory, as the cache cannot keep them: {e}",
+                Err(e) => windrow_core::warn!(
+                    "the places of the records of {} are held in memory, as the cache cannot keep them: {e:#}",
                     object.name()
                 ),
             }

@@ -152,7 +152,7 @@ impl<'a> Walk<'a> {
         Error::unsupported("a sparse file")
             .at(self.object.name())
             .byte(at)
-            .hint("write the archive without --sparse")
+            .hint("write the archive without `--sparse`")
     }
 }
 

@@ -110,13 +110,13 @@ impl Coding {
         match self.value(bytes)? {
             Value::Array(array) => Ok(array),
             Value::List(values) => array_of_list(&values).ok_or_else(|| {
-                Error::corrupt("expected a list of numbers").hint("columns= gives rows with any values")
+                Error::corrupt("expected a list of numbers").hint("@columns@ gives rows with any values")
             }),
             Value::Bytes(bytes) => {
                 Ok(Array { dtype: windrow_core::DType::U8, shape: vec![bytes.len() as u64], bytes })
             }
             other => Err(Error::corrupt(format!("expected numbers, found {}", other.shown()))
-                .hint("columns= gives rows with any values")),
+                .hint("@columns@ gives rows with any values")),
         }
     }
 }

@@ -148,7 +148,7 @@ fn error_of(bytes: &[u8]) -> Error {
 
 fn refused(file: &File, says: &str) {
     let error = error_of(&file.bytes());
-    assert!(error.to_string().contains(says), "{says}: {error}");
+    assert!(format!("{error:#}").contains(says), "{says}: {error}");
     let place = error.place();
     assert!(place.file.as_deref().is_some_and(|file| file.ends_with("a.array_record")), "{error}");
     assert!(place.byte.is_some(), "{error}");
@@ -294,7 +294,7 @@ fn compressed_chunks_expand_to_what_they_declare() {
             let folder = folder_of(&[("a.array_record", &bytes)]);
             let options = Options { payload: Some(Payload::Bytes), ..Options::default() };
             let error = open_with(folder.path(), &options).unwrap().row(0).unwrap_err();
-            assert!(error.to_string().contains("declare"), "{error}");
+            assert!(format!("{error:#}").contains("declare"), "{error}");
         }
         let said = 1 << 40;
         refused(&one(b'z', &declared(6, &zstd(&varint(said))), &declared(said, &zeros), said), "chunk 0");

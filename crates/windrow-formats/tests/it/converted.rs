@@ -274,7 +274,7 @@ fn lines_of_other_things_stay_json_lines() {
     let forced = Options { format: Some("series-jsonl".to_string()), ..Options::default() };
     alone("converted::lines_of_other_things_stay_json_lines", |_| {
         let error = open_with(&folder.path().join("t.jsonl"), &forced).err().unwrap();
-        assert!(error.to_string().contains("expected the key `sequence`"), "{error}");
+        assert!(format!("{error:#}").contains("expected the key `sequence`"), "{error}");
     });
 }
 

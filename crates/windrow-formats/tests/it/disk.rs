@@ -66,7 +66,7 @@ pub(crate) fn assert_error(error: &Error, wanted: &Wanted<'_>) {
     assert!(!file.is_empty() && file.ends_with(wanted.file), "{error:?}: wanted file {:?}", wanted.file);
     assert_eq!((place.record, place.byte), (wanted.record, wanted.byte), "{error:?}");
     for word in wanted.says {
-        assert!(error.to_string().contains(word), "{error:?}: does not say {word:?}");
+        assert!(format!("{error:#}").contains(word), "{error:?}: does not say {word:?}");
     }
 }
 

@@ -141,7 +141,7 @@ fn streams_give_the_recorded_batches() {
                 Some((kind, says)) => {
                     let error = source.err().unwrap_or_else(|| panic!("{name} opens"));
                     assert_eq!(error.kind(), kind, "{name}: {error}");
-                    assert!(error.to_string().contains(says), "{name}: {error}");
+                    assert!(format!("{error:#}").contains(says), "{name}: {error}");
                 }
                 None => check_batches(name, &source.unwrap(), case),
             }

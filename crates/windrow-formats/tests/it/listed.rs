@@ -159,7 +159,10 @@ fn a_file_that_became_another_one_is_stale_when_it_is_first_read() {
                     error.place().file.as_deref().is_some_and(|file| file.ends_with(&names[SHARDS - 1])),
                     "{error}"
                 );
-                assert!(error.to_string().contains(says) && error.hint_text().is_some(), "{format}: {error}");
+                assert!(
+                    format!("{error:#}").contains(says) && error.hint_text().is_some(),
+                    "{format}: {error}"
+                );
                 // The others are what they were.
                 read(source.as_ref(), 1).unwrap();
             }

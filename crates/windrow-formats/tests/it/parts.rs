@@ -152,7 +152,7 @@ fn one_part_opens_by_itself() {
     fs::write(&path, vec![0; 10]).unwrap();
     let e = error_of(open(&path));
     assert_eq!(e.kind(), Kind::Corrupt, "{e}");
-    assert!(e.message().contains("10 bytes, expected") && e.to_string().contains("000003.bin"), "{e}");
+    assert!(e.message().contains("10 bytes, expected") && format!("{e:#}").contains("000003.bin"), "{e}");
     must_find(&path, "000003.bin", "10 bytes, expected");
 }
 
@@ -336,7 +336,7 @@ fn a_manifest_that_contradicts_itself_is_refused() {
         files.insert("windrow.json".to_string(), value.to_string().into_bytes());
         let e = error_of(open_in(&in_memory(files.into_iter().collect())));
         assert_eq!(e.kind(), Kind::Corrupt, "{e}");
-        assert!(e.to_string().contains(says) && e.to_string().contains("windrow.json"), "{says}: {e}");
+        assert!(format!("{e:#}").contains(says) && format!("{e:#}").contains("windrow.json"), "{says}: {e}");
     };
     refused(&|v| v["records"] = 100.into(), "the parts hold 99 records together, the manifest says 100");
     refused(&|v| v["values"] = 1.into(), "the manifest says 1");
@@ -368,7 +368,7 @@ fn a_manifest_cut_anywhere_is_an_error() {
         let mut files = files.clone();
         files.last_mut().unwrap().1.truncate(size);
         let e = error_of(open_in(&in_memory(files)));
-        assert!(e.to_string().contains("windrow.json"), "cut to {size}: {e}");
+        assert!(format!("{e:#}").contains("windrow.json"), "cut to {size}: {e}");
     }
 }
 
@@ -452,7 +452,7 @@ fn twelve_thousand_parts_open_by_their_table() {
             _ => table.clear(),
         }
         let e = error_of(open_in(&in_memory(files)));
-        assert!(e.kind() == Kind::Corrupt && e.to_string().contains("windrow.parts"), "{e}");
+        assert!(e.kind() == Kind::Corrupt && format!("{e:#}").contains("windrow.parts"), "{e}");
     }
     let without: Files = files.into_iter().filter(|file| file.0 != "windrow.parts").collect();
     assert_eq!(error_of(open_in(&in_memory(without))).kind(), Kind::NotFound);

@@ -517,7 +517,7 @@ fn a_function_sees_each_whole_record_once() {
         let source: SharedSource = Arc::new(Transformed::new(Arc::new(toy), custom).unwrap());
         let e = windows(source, 2, 2, |layout| layout).batch(&[0], 0).unwrap_err();
         assert_eq!((e.kind(), e.place().record), (Kind::Config, Some(0)));
-        assert!(e.to_string().contains(says), "{e}");
+        assert!(format!("{e:#}").contains(says), "{e}");
     }
 }
 

@@ -128,7 +128,7 @@ fn shards_are_what_the_original_reads() {
             if let Some((kind, says)) = refused(&name) {
                 let error = source.err().unwrap_or_else(|| panic!("{name} opens"));
                 assert_eq!(error.kind(), kind, "{name}: {error}");
-                assert!(error.to_string().contains(says), "{name}: {error}");
+                assert!(format!("{error:#}").contains(says), "{name}: {error}");
                 continue;
             }
             let source = source.unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -386,7 +386,7 @@ fn joined_sources_count_their_records_through() {
     ] {
         let error = Concat::new("joined", vec![same(&[1]), Arc::new(part)]).err().unwrap();
         assert_eq!(error.kind(), Kind::Mismatch);
-        assert!(error.to_string().contains(says), "{error}");
+        assert!(format!("{error:#}").contains(says), "{error}");
     }
 }
 

@@ -95,7 +95,7 @@ impl StreamWriter {
             ))
             .record(record.number)
             .field(&numbers.column)
-            .hint("open a token stream with eos=: each document is a record then"));
+            .hint("open a token stream with @document_eos@: each document is a record then"));
         }
         numbers.bytes.extend_from_slice(record.bytes);
         if !record.is_last {
@@ -200,7 +200,7 @@ pub fn check_dtype(dtype: DType) -> Result<()> {
     match dtype {
         DType::Bf16 => Err(Error::config("Arrow has no bfloat16 dtype")
             .field("dtype")
-            .hint("choose dtype=\"float32\": the values are the same")),
+            .hint("choose @as_dtype=float32@: the values are the same")),
         _ => Ok(()),
     }
 }

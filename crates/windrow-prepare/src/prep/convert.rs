@@ -56,7 +56,7 @@ impl Conversion<'_> {
 
     fn check(&self) -> Result<()> {
         let schema = self.schema();
-        let hint = "open the data with column=, which chooses numbers; `windrow prep plan tokenize` makes token IDs of a text";
+        let hint = "open the data with @column@, which chooses numbers; `windrow prep plan tokenize` makes token IDs of a text";
         match schema.kind {
             Kind::Numbers => {}
             Kind::Json => return Err(Error::config("the records are JSON texts, not numbers").hint(hint)),
@@ -69,7 +69,7 @@ impl Conversion<'_> {
                 track.made_of.first().unwrap_or(&track.name)
             ))
             .field("tracks")
-            .hint("train on the data as it is: windrow opens it, and views deliver the array; mask_column=None leaves it out")),
+            .hint("train on the data as it is: windrow opens it, and views deliver the array; @mask_column=none@ leaves it out")),
         }
     }
 }

@@ -109,7 +109,7 @@ impl Records<'_> {
 
     /// Leaves out a file and tells why.
     pub fn leave_out(&mut self, file: &str, error: &Error) {
-        self.left_out.push(json!({ "file": file, "error": error.to_string() }));
+        self.left_out.push(json!({ "file": file, "error": format!("{error:#}") }));
     }
 }
 

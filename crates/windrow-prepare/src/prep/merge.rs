@@ -125,7 +125,10 @@ pub(super) fn gathered(
     let failed: Vec<Value> = failed.into_values().flatten().collect();
     if let Some(first) = failed.first() {
         let [file, error] = ["file", "error"].map(|what| first[what].as_str().unwrap_or_default());
-        log::warn!("{} files could not be read and are not in it, first {file}: {error}", failed.len());
+        windrow_core::warn!(
+            "{} files could not be read and are not in it, first {file}: {error}",
+            failed.len()
+        );
         manifest.statistics.insert(FAILED.to_string(), failed.into());
     }
     manifest.statistics.insert("job".to_string(), json!(job.hash));

@@ -161,7 +161,7 @@ pub(super) fn run_task(
         Err(e) if e.kind() == Kind::Interrupted => {}
         Err(e) => {
             let text =
-                json!({ "job": job.hash, "task": task, "kind": e.kind().name(), "error": e.to_string() });
+                json!({ "job": job.hash, "task": task, "kind": e.kind().name(), "error": format!("{e:#}") });
             // The error itself matters more.
             let _ = place.replace(&failure, (text.to_string() + "\n").as_bytes());
         }

@@ -220,7 +220,9 @@ fn check_learned(state: &State) -> Result<()> {
             .field(LOSS_MASK_TRACK)
             .hint("of a conversation what the assistant says is learned: its role is assistant, model, bot or gpt; a mask is 1 where learned"));
     }
-    log::warn!("nothing is learned of {unlearned} of {all} documents: their loss mask excludes every token");
+    windrow_core::warn!(
+        "nothing is learned of {unlearned} of {all} documents: their loss mask excludes every token"
+    );
     Ok(())
 }
 
@@ -251,7 +253,7 @@ fn described(mut manifest: Manifest, state: &State, options: &TokenizeOptions) -
 /// The error that inputs hold nothing.
 pub(crate) fn no_texts(first: Option<String>) -> Error {
     Error::not_found("there are no texts: the inputs are empty").at(first.unwrap_or_default()).hint(
-        "a copy that was cut short may be empty: fetch it again; allow_empty=True writes an empty output",
+        "a copy that was cut short may be empty: fetch it again; @allow_empty=true@ writes an empty output",
     )
 }
 

@@ -127,7 +127,7 @@ pub(crate) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
     if to.is_stream && options.sample_size.is_some() {
         return Err(Error::config(format!("{} is one stream: it has no sample size", to.name))
             .field("sample_size")
-            .hint("ds.pack(N) cuts a stream into samples when it is read"));
+            .hint("@pack_when_read@ cuts a stream into samples when it is read"));
     }
     if let Some(track) = options.tracks.first().filter(|_| !to.holds_tracks) {
         return Err(Error::config(format!(
@@ -139,7 +139,7 @@ pub(crate) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
     }
     let appends = options.sample_size.is_some() || to.is_stream || options.append_eos;
     if options.append_eos && options.eos.is_none() {
-        return Err(Error::config("append_eos is set, but no EOS token is given"));
+        return Err(Error::config("@append_eos=true@, but no EOS token is given"));
     }
     // It is written into the manifest, appended or not.
     if let Some(id) = options.eos.filter(|id| *id < 0) {
@@ -164,7 +164,7 @@ pub(crate) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
         (None, None) => {
             return Err(Error::config("the encoder does not say its vocabulary, so no dtype can be chosen")
                 .field("dtype")
-                .hint("give dtype=\"uint16\" or dtype=\"uint32\""));
+                .hint("give @as_dtype=uint16@ or @as_dtype=uint32@"));
         }
     };
     if !dtypes.contains(&dtype) {

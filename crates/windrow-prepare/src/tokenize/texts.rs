@@ -138,7 +138,7 @@ impl Task<'_> {
         }
         if packer.state().documents == 0 && !self.options.allow_empty {
             return Err(Error::not_found("there are no texts").hint(
-                "an iterator that was read to its end gives none; allow_empty=True writes an empty output",
+                "an iterator that was read to its end gives none; @allow_empty=true@ writes an empty output",
             ));
         }
         let (state, writer) = packer.finish()?;

@@ -121,7 +121,7 @@ impl Work<'_> {
 
     fn note_without_hashes(&mut self, manifest: &Manifest) -> Result<()> {
         if manifest.files.iter().any(|f| f.xxh3.is_none()) {
-            const NOTE: &str = "read, not checked: no hashes were kept, so a change that keeps size and time is not seen (index with --checksum)";
+            const NOTE: &str = "read, not checked: no hashes were kept, so a change that keeps size and time is not seen (`windrow index --checksum` keeps some)";
             // Once, however many manifests a folder has.
             if !self.out.findings.notes.iter().any(|note| note == NOTE) {
                 self.out.note(NOTE.into());

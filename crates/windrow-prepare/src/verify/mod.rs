@@ -325,7 +325,7 @@ impl Work<'_> {
         for task in &tasks {
             if !gc {
                 self.out.note(format!(
-                    "a stopped run left .{task}.tmp-* in {}: run it again to finish it, or remove it with verify --gc",
+                    "a stopped run left .{task}.tmp-* in {}: run it again to finish it, or remove it with `windrow verify --gc`",
                     folder.display()
                 ));
                 continue;

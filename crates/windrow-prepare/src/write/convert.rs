@@ -39,7 +39,7 @@ pub(crate) fn refuse_empty(source: &dyn Source, options: &WriteOptions) -> Resul
         true => {
             let file = source.files().into_iter().next().map(|info| info.file);
             Err(Error::config("there are no records to convert").at(file.unwrap_or_default()).hint(
-                "a copy that was cut short may be empty: fetch it again; allow_empty=True writes an empty output",
+                "a copy that was cut short may be empty: fetch it again; @allow_empty=true@ writes an empty output",
             ))
         }
     }
@@ -76,7 +76,7 @@ fn written(
     let others = source.schema().stored_tracks().map(|(_, track)| track.name.as_str());
     let others: Vec<&str> = others.filter(|name| !is_mask(name)).collect();
     if !others.is_empty() {
-        log::warn!("the arrays that run beside the values are left out: {}", others.join(", "));
+        windrow_core::warn!("the arrays that run beside the values are left out: {}", others.join(", "));
     }
     let width = source.schema().element.size() as u64 * source.schema().channels.unwrap_or(1) as u64;
     let total_bytes = lengths.saturating_mul(width);

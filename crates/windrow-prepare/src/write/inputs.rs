@@ -31,7 +31,7 @@ pub fn refuse_inputs(source: &dyn Source, out: &Path, format: &dyn WriteFormat) 
         None => Ok(()),
         Some(file) => Err(Error::config("the output would replace what it is made from")
             .at(file)
-            .hint("write elsewhere; --overwrite (overwrite=True) replaces no input")),
+            .hint("write elsewhere; @overwrite=true@ replaces no input")),
     }
 }
 

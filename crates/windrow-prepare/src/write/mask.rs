@@ -96,7 +96,7 @@ impl Mask {
     fn warn(&mut self, found: Vec<String>) {
         self.names.extend(found);
         if !self.names.is_empty() && self.track.is_none() && !self.keeps_metadata {
-            log::warn!(
+            windrow_core::warn!(
                 "{} holds no loss mask: {} beside the tokens is left out, and whoever trains on the output learns every token\n  hint: {HINT}",
                 self.format,
                 self.names.join(", ")

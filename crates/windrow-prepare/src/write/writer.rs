@@ -127,7 +127,7 @@ impl Writer {
         let are_rows = schema.kind != Kind::Numbers;
         if are_rows && !info.holds_rows {
             return Err(schema.need_numbers().err().unwrap_or_else(|| Error::config("rows")).hint(format!(
-                "{} holds numbers: open the data with column=, which chooses them",
+                "{} holds numbers: open the data with @column@, which chooses them",
                 format.name()
             )));
         }
@@ -409,10 +409,10 @@ fn misfit(values: &Values<'_>, start: u64, dtype: DType, record: u64, error: Err
             shown(&Values { bytes: &values.bytes[at * width..][..width], channels: 1, ..*values })
         ))
         .record(record)
-        .hint("choose a wider dtype"),
+        .hint("choose a wider @as_dtype@"),
         // Not every format has a dtype of fractions to choose.
         _ if dtype.is_integer() && error.kind() == windrow_core::Kind::Config => {
-            let hint = "choose dtype=\"float32\", or another format where this one has no such dtype";
+            let hint = "choose @as_dtype=float32@, or another format where this one has no such dtype";
             error.record(record).hint(hint)
         }
         _ => error.record(record),
@@ -514,9 +514,8 @@ fn check_free(path: &Path, names: &[String], format: &dyn WriteFormat, overwrite
     };
     match foreign {
         None => Ok(()),
-        Some(name) => {
-            Err(output::exists(&path.join(name))
-                .hint("--overwrite (overwrite=True) replaces only a data set of this format, and this is not known to be one"))
-        }
+        Some(name) => Err(output::exists(&path.join(name)).hint(
+            "@overwrite=true@ replaces only a data set of this format, and this is not known to be one",
+        )),
     }
 }

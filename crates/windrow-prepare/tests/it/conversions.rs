@@ -212,7 +212,7 @@ fn what_a_layout_cannot_hold_is_refused_and_leaves_nothing() {
         let before = fs::read_dir(folder.path()).unwrap().count();
         let error = convert(source, &at("out"), &to(layout), &()).unwrap_err();
         assert_eq!(error.kind(), Kind::Config);
-        assert!(error.to_string().contains(says), "{error}");
+        assert!(format!("{error:#}").contains(says), "{error}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), before);
         Ok(())
     };

@@ -197,7 +197,7 @@ fn a_second_run_finds_nothing_to_do_or_refuses() {
 
     let error = tokenize(FORMATS, &inputs, out.path(), &Ord, &packed(3), &()).unwrap_err();
     assert_eq!(error.kind(), Kind::Exists);
-    assert!(error.hint_text().unwrap().contains("--overwrite"));
+    assert!(error.hint_text().unwrap().contains(".overwrite(true)"));
     assert_eq!(tree(out.path()), before);
 
     let overwrite = TokenizeOptions { overwrite: true, ..packed(3) };

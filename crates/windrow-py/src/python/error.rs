@@ -25,19 +25,19 @@ impl<T> OrRaise<T> for Result<T> {
 
 /// The Python exception for an error; an exception that Python code raised further down comes out as it was.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
-    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<PyErr>());
+    let cause = error.cause().and_then(|cause| cause.downcast_ref::<PyErr>());
     if let Some(cause) = cause {
         return cause.clone_ref(py);
     }
     if error.kind() == Kind::Interrupted {
-        return kept().unwrap_or_else(|| PyKeyboardInterrupt::new_err(error.to_string()));
+        return kept().unwrap_or_else(|| PyKeyboardInterrupt::new_err(format!("{error:#}")));
     }
     instance(py, error).map_or_else(|e| e, PyErr::from_value)
 }
 
 /// Whether it is Ctrl-C, or what Python code raised to end the program.
 pub(crate) fn is_end(py: Python<'_>, error: &Error) -> bool {
-    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<PyErr>());
+    let cause = error.cause().and_then(|cause| cause.downcast_ref::<PyErr>());
     error.kind() == Kind::Interrupted || cause.is_some_and(|cause| ends_program(py, cause))
 }
 
@@ -52,7 +52,7 @@ fn instance<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>> 
     details.set_item("byte", place.byte)?;
     details.set_item("field", place.field.as_deref())?;
     details.set_item("hint", error.hint_text())?;
-    classes.bind(py).getattr(class(error.kind()))?.call((error.to_string(),), Some(&details))
+    classes.bind(py).getattr(class(error.kind()))?.call((format!("{error:#}"),), Some(&details))
 }
 
 fn class(kind: Kind) -> &'static str {

@@ -47,7 +47,7 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Bac
         return Err(missing(
             "no storage account is named",
             &location.root,
-            "set AZURE_STORAGE_CONNECTION_STRING or AZURE_STORAGE_ACCOUNT_NAME, or give store_options={\"account_name\": …}",
+            "set AZURE_STORAGE_CONNECTION_STRING or AZURE_STORAGE_ACCOUNT_NAME, or give @store_options={\"account_name\": …}@",
         ));
     }
     if options.is_anonymous() {

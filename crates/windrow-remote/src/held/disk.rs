@@ -205,6 +205,6 @@ impl Drop for Disk {
 /// Says once for each kind of reason why bytes go through memory.
 fn told(refusal: &Refusal, at: &str) {
     if refusal.is_first() {
-        log::warn!("{refusal}\n  at: {at}\n  hint: {}", refusal.hint());
+        windrow_core::warn!("{refusal}\n  at: {at}\n  hint: {}", refusal.hint());
     }
 }

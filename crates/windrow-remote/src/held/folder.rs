@@ -70,9 +70,9 @@ impl Refusal {
             Refusal::OtherData | Refusal::Changed => "remove the folder: it is made anew",
             Refusal::TooLarge(_) => "split the file into several",
             Refusal::Full => {
-                "set cache_limit= or WINDROW_CACHE_LIMIT to more, or WINDROW_CACHE or cache= to a folder with more space"
+                "set @cache_limit@ or WINDROW_CACHE_LIMIT to more, or WINDROW_CACHE or @cache@ to a folder with more space"
             }
-            _ => "set WINDROW_CACHE or cache= to a folder on a local disk, or cache_limit=0 to use none",
+            _ => "set WINDROW_CACHE or @cache@ to a folder on a local disk, or @cache_limit=0@ to use none",
         }
     }
 

@@ -188,7 +188,7 @@ fn measuring_asks_the_store_each_time_and_keeps_nothing() {
 
     // What was listed with another size is another object by now.
     let e = measure(&[(urls[1].as_str(), 101)], &options, &|| false).unwrap_err();
-    assert!(e.kind() == Kind::Stale && e.to_string().contains("small.bin"), "{e}");
+    assert!(e.kind() == Kind::Stale && format!("{e:#}").contains("small.bin"), "{e}");
     assert_eq!(measure(&files, &options, &|| true).unwrap_err().kind(), Kind::Interrupted);
     assert_eq!(measure(&[(urls[1].as_str(), 0)], &options, &|| false).unwrap_err().kind(), Kind::Config);
 }

@@ -209,7 +209,7 @@ fn numbers_out_of_range_are_refused() {
         Codes { codebook_size: Some(1 << 17), ..Codes::default() },
     ] {
         let e = desk.try_report("t", &Asked { codes, ..Asked::default() }).unwrap_err();
-        assert!(e.kind() == Kind::Config && e.to_string().contains("is out of range"), "{e}");
+        assert!(e.kind() == Kind::Config && format!("{e:#}").contains("is out of range"), "{e}");
     }
 }
 
@@ -220,7 +220,7 @@ fn a_broken_track_is_named() {
     let whole = fs::read(desk.path("t/encoded_audio/song1.pt")).unwrap();
     desk.write("t/encoded_audio/song1.pt", &whole[..whole.len() / 2]);
     let e = desk.try_report("t", &Asked::default()).unwrap_err();
-    assert!(e.kind() == Kind::Corrupt && e.to_string().contains("song1.pt"), "{e}");
+    assert!(e.kind() == Kind::Corrupt && format!("{e:#}").contains("song1.pt"), "{e}");
 }
 
 #[test]
@@ -230,6 +230,6 @@ fn a_transposed_track_is_named() {
     desk.write("t/a.pt", tensor_file("a", DType::I16, [2, 60_000], &codes).unwrap());
     let e = desk.try_report("t", &Asked::default()).unwrap_err();
     assert_eq!(e.kind(), Kind::Unsupported);
-    let said = e.to_string();
+    let said = format!("{e:#}");
     assert!(said.contains("2 frames of 60000 codebooks") && said.contains("transpose"), "{said}");
 }

@@ -170,9 +170,9 @@ fn sound_is_known_by_name_by_content_or_because_it_is_said() {
     desk.write("broken/encoded_audio/a.pt", "no tensor");
     desk.write("broken/a.wav", wav(&[1, 2, 3]));
     let e = desk.try_report("broken", &Asked::default()).unwrap_err();
-    assert!(e.to_string().contains("a.pt"), "{e}");
+    assert!(format!("{e:#}").contains("a.pt"), "{e}");
     desk.write("none/a.txt", "text");
     assert_eq!(asked("none", false).err().map(|e| e.kind()), Some(Kind::Unrecognised));
     let e = asked("none", true).err().unwrap();
-    assert!(e.kind() == Kind::NotFound && e.to_string().contains("the folder has no sound files"), "{e}");
+    assert!(e.kind() == Kind::NotFound && format!("{e:#}").contains("the folder has no sound files"), "{e}");
 }

@@ -110,7 +110,7 @@ fn added_tokens_that_the_normalizer_makes_the_same_are_refused() {
     let e = load("Lowercase", &[("Foo", true), ("bar", true), ("foo", true)]).unwrap_err();
     assert_eq!(e.kind(), windrow_core::Kind::Unsupported);
     for says in ["\"Foo\" (4096)", "\"foo\" (4098)", "added_tokens"] {
-        assert!(e.to_string().contains(says), "{e}");
+        assert!(format!("{e:#}").contains(says), "{e}");
     }
     // One of them is found first; the two stay two.
     assert_eq!(load("Lowercase", &[("Foo", true), ("foo", false)]).unwrap(), [4097]);

@@ -100,6 +100,6 @@ fn llama3_gives_the_ids_of_the_python_package() {
 fn llama3_left_out_says_why_and_what_to_do() {
     let e = Tokenizer::load("llama3").unwrap_err();
     assert_eq!(e.kind(), windrow_core::Kind::Unsupported);
-    let text = e.to_string();
+    let text = format!("{e:#}");
     assert!(text.contains("Llama 3.1 Community Licence") && text.contains("`llama3`"), "{text}");
 }

@@ -42,7 +42,7 @@ fn a_broken_file_is_corrupt_and_named() {
     ] {
         let e = load(bad).unwrap_err();
         assert_eq!(e.kind(), Kind::Corrupt, "{e}");
-        assert!(e.to_string().contains("tokenizer.json"), "{e}");
+        assert!(format!("{e:#}").contains("tokenizer.json"), "{e}");
     }
 }
 

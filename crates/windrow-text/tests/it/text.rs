@@ -63,7 +63,7 @@ fn eos_is_found_by_name_or_id() {
     for wrong in ["4096", "99999999999999", "<eos>", "", "-1"] {
         let e = t.resolve_eos(wrong).unwrap_err();
         assert_eq!(e.kind(), Kind::Config);
-        assert!(e.to_string().contains("<|endoftext|> = 0"), "{e}");
+        assert!(format!("{e:#}").contains("<|endoftext|> = 0"), "{e}");
     }
     assert_eq!(Tokenizer::load("bytes").unwrap().resolve_eos("auto").unwrap(), Some(256));
 }
@@ -118,7 +118,7 @@ fn the_end_is_the_one_that_lies_beside_the_definition() {
     for (name, text) in [(config, "{\"eos_token\": "), (config, "[]"), (map, "\0")] {
         let e = beside(&[(name, text)]).unwrap_err();
         assert_eq!(e.kind(), Kind::Corrupt);
-        assert!(e.to_string().contains(name), "{e}");
+        assert!(format!("{e:#}").contains(name), "{e}");
     }
 }
 
@@ -161,7 +161,7 @@ fn a_refused_lock_names_what_differs() {
     let check = |change: &dyn Fn(&mut TokenizerLock), says: &str| {
         let mut lock = t.lock();
         change(&mut lock);
-        let e = t.check_lock(&lock).unwrap_err().to_string();
+        let e = format!("{:#}", t.check_lock(&lock).unwrap_err());
         assert!(e.contains(says), "{e}");
     };
     check(&|lock| lock.golden[3].ids[0] += 1, "I'm sure");
@@ -179,11 +179,11 @@ fn an_unknown_name_lists_the_names() {
     let e = Tokenizer::load("gpt5").unwrap_err();
     assert_eq!(e.kind(), Kind::NotFound);
     for name in NAMES {
-        assert!(e.to_string().contains(name), "{e}");
+        assert!(format!("{e:#}").contains(name), "{e}");
     }
     let e = Tokenizer::load(&testdata("text").display().to_string()).unwrap_err();
     assert_eq!(e.kind(), Kind::NotFound);
-    assert!(e.to_string().contains("tokenizer.json"), "{e}");
+    assert!(format!("{e:#}").contains("tokenizer.json"), "{e}");
 }
 
 #[test]

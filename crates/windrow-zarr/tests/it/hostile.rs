@@ -287,7 +287,7 @@ fn what_the_metadata_says_is_checked() {
     let expect = |store: &str, file: &str, from: &str, to: &str, kind, word: &str| {
         let error = broken(store, |path| edit(&path.join(file), from, to));
         assert_eq!(error.kind(), kind, "{error}");
-        assert!(error.to_string().contains(word), "{word}: {error}");
+        assert!(format!("{error:#}").contains(word), "{word}: {error}");
         assert!(error.place().file.is_some(), "{error}");
     };
     expect(v2, tokens, "<u4", "<u2", Kind::Corrupt, "expected uint32");
@@ -331,9 +331,9 @@ fn what_the_metadata_says_is_checked() {
         "differences of <i4",
     );
     let error = broken(v2, |path| fs::remove_file(path.join(".zattrs")).unwrap());
-    assert!(error.to_string().contains("max_token_id"), "{error}");
+    assert!(format!("{error:#}").contains("max_token_id"), "{error}");
     let error = broken(v2, |path| fs::remove_dir_all(path.join("seq_starts")).unwrap());
-    assert!(error.to_string().contains("seq_starts"), "{error}");
+    assert!(format!("{error:#}").contains("seq_starts"), "{error}");
     // A hundred megabytes of it are not read.
     let error = broken(v2, |path| {
         fs::File::options().write(true).open(path.join(tokens)).unwrap().set_len(100 << 20).unwrap();

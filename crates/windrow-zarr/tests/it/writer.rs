@@ -254,7 +254,7 @@ fn what_append_cannot_do_is_refused_and_changes_nothing() {
     ] {
         let error = FlatTokensWriter::create(&out, &options).err().unwrap();
         assert_eq!(error.kind(), Kind::Config);
-        assert!(error.to_string().contains(said), "{error}");
+        assert!(format!("{error:#}").contains(said), "{error}");
         assert_eq!(files(&out), before);
     }
 }

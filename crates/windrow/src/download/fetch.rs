@@ -93,7 +93,7 @@ impl Fetcher<'_> {
             true => Ok(false),
             false => Err(Error::new(Kind::Exists, "something else than the file to download is there")
                 .at(target)
-                .hint("move it away, or give --overwrite to replace it")),
+                .hint("move it away, or give @overwrite=true@ to replace it")),
         }
     }
 

@@ -166,7 +166,7 @@ impl Folder {
         };
         let needed = all.iter().map(missing).fold(0, u64::saturating_add);
         files::enough_room(&self.root, needed)
-            .map_err(|e| e.hint("choose fewer files, or give --out on another disk"))
+            .map_err(|e| e.hint("choose fewer files, or give @out@ on another disk"))
     }
 }
 

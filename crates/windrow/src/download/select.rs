@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_chooses_nothing_is_an_error_that_says_what_there_is() {
-        let e = chosen(&["energy*/**", "othre/**"], &[]).unwrap_err().to_string();
+        let e = format!("{:#}", chosen(&["energy*/**", "othre/**"], &[]).unwrap_err());
         assert!(
             e.contains("\"othre/**\" chooses none") && e.contains("energy/x, energy_2/y, other/m4"),
             "{e}"

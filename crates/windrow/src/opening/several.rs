@@ -184,7 +184,7 @@ fn refuse_repeated(members: &[PathBuf]) -> Result<()> {
                 "the path is there twice, as number {first} and number {number}"
             ))
             .at(path)
-            .hint("name it once; for records that come more often, mix two views with weights: wr.mix"));
+            .hint("name it once; for records that come more often, mix two views with weights: @mix@"));
         }
     }
     let above = |path: &Path| {
@@ -298,7 +298,7 @@ fn check_alike(opened: &[Dataset]) -> Result<()> {
     let differ = |what: &str, a: &str, other: &Dataset, b: &str| {
         Err(Error::mismatch(format!("{what} {a} in {}, {b} here", first.paths()))
             .at(other.paths().to_string())
-            .hint("open each by itself, and mix their views: wr.mix"))
+            .hint("open each by itself, and mix their views: @mix@"))
     };
     for other in opened {
         let (a, b) = (first.source(), other.source());

@@ -218,7 +218,7 @@ mod tests {
             assert_eq!(blocks.to_string().parse::<Blocks>().unwrap(), blocks);
         }
         for text in ["length=3", "size", "size=0", "size=4MiB", "bytes=x", "pool=-1"] {
-            let error = text.parse::<Blocks>().unwrap_err().to_string();
+            let error = format!("{:#}", text.parse::<Blocks>().unwrap_err());
             assert!(error.contains(text.split('=').next().unwrap()) && error.contains("hint"), "{error}");
         }
     }

@@ -4,6 +4,7 @@ use std::sync::{Mutex, TryLockError};
 
 use windrow_core::plan::Steps;
 use windrow_core::sampler::{BlockShape, Order};
+use windrow_core::spelling::spelt;
 use windrow_core::{Error, Result};
 
 use crate::order::blocks::Blocks;
@@ -64,11 +65,11 @@ pub(crate) fn orders(
 fn refuse(samples: &Samples) -> Result<()> {
     let (view, hint) = match samples.recipe().view {
         ViewRecipe::Bins(Bins { scope: Scope::All, .. }) => {
-            ("bins", "bins(…, scope=\"block\") puts neighbours together; else choose shuffle=True")
+            ("bins", "bins with @scope=block@ put neighbours together; else choose @shuffle=true@")
         }
         ViewRecipe::Segments(_) => (
             "segments",
-            "choose shuffle=True, or a view whose samples are neighbours: pack, records, windows, or bins with a scope",
+            "choose @shuffle=true@, or a view whose samples are neighbours: pack, records, windows, or bins with a scope",
         ),
         _ => return Ok(()),
     };
@@ -98,6 +99,7 @@ static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 // Neither waits for the lock nor holds it while it logs: Python's logging takes the interpreter's lock, which whoever waits
 // here may hold, and in a child of a fork nobody may be left to release it. Said twice then.
 fn once(level: log::Level, text: String) {
+    let text = spelt(text);
     let told = match TOLD.try_lock() {
         Ok(told) => Some(told),
         Err(TryLockError::Poisoned(told)) => Some(told.into_inner()),
@@ -117,17 +119,14 @@ pub(crate) fn tell(orders: &[Order], parts: &[Samples], names: &[String], steps:
     for (number, (order, samples)) in orders.iter().zip(parts).enumerate() {
         let Order::Blocks(BlockShape { size, lanes, rows, pool }) = order else { continue };
         let of = names.get(number).map_or(String::new(), |name| format!("{name:?}: "));
-        once(
-            log::Level::Info,
-            format!("{of}shuffle=wr.Blocks(size={size}, lanes={lanes}, rows={rows}, pool={pool})"),
-        );
+        once(log::Level::Info, format!("{of}@blocks=size={size},lanes={lanes},rows={rows},pool={pool}@"));
         if names.is_empty() && *lanes < nodes {
             let fits = match nodes <= 256 && samples.len().div_ceil(*size) >= 8 * nodes {
                 true => {
                     let rows = steps.global_batch_size.next_multiple_of(nodes.next_power_of_two());
                     format!("a global batch of {rows} rows has a lane for each")
                 }
-                false => "lanes= gives more, smaller blocks (size=) make room for them".to_string(),
+                false => "@lanes@ gives more, smaller blocks (@size@) make room for them".to_string(),
             };
             once(
                 log::Level::Warn,

@@ -76,14 +76,14 @@ fn too_much(shape: &BlockShape, need: &Need, room: u64) -> Error {
     ))
     .field("shuffle");
     let enough = mebibytes(need.bytes);
-    let more = format!("or give cache_limit= or read_ahead= {enough}");
+    let more = format!("or give @cache_limit@ or @read_ahead@ {enough}");
     let fits = room / need.block.saturating_mul(POOLS).max(1);
     match fits {
-        0 => error.hint(format!("choose smaller blocks (size=, now {}), {more}", shape.size)),
+        0 => error.hint(format!("choose smaller blocks (@size@, now {}), {more}", shape.size)),
         pool => {
             let effective = |pool: u64| 1.0 / (1.0 / need.rows.max(1.0) + 1.0 / (shape.lanes * pool) as f64);
             error.hint(format!(
-                "pool={pool} fits, with {:.0} effective blocks in a batch rather than {:.0}; {more}",
+                "@pool={pool}@ fits, with {:.0} effective blocks in a batch rather than {:.0}; {more}",
                 effective(pool),
                 effective(shape.pool)
             ))
@@ -116,17 +116,17 @@ mod tests {
     fn the_pool_that_fits_is_named() {
         let shape = BlockShape { size: 512, lanes: 64, rows: 4, pool: 16 };
         let need = Need { bytes: 16 << 30, block: 512 << 20, rows: 256.0 };
-        let error = too_much(&shape, &need, 3 << 30).to_string();
+        let error = format!("{:#}", too_much(&shape, &need, 3 << 30));
         for wanted in [
             "take 16384MiB",
             "hold 3072MiB",
-            "pool=3 fits",
+            ".pool(3) fits",
             "110 effective",
             "rather than 205",
-            "read_ahead=",
+            ".read_ahead(…)",
         ] {
             assert!(error.contains(wanted), "{wanted}: {error}");
         }
-        assert!(too_much(&shape, &need, 700 << 20).to_string().contains("smaller blocks"));
+        assert!(format!("{:#}", too_much(&shape, &need, 700 << 20)).contains("smaller blocks"));
     }
 }

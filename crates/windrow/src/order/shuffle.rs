@@ -134,7 +134,7 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Shuffle>().unwrap(), shuffle);
         }
-        assert!("block".parse::<Shuffle>().unwrap_err().to_string().contains("blocks:size="));
+        assert!("block".parse::<Shuffle>().unwrap_err().hint_text().unwrap().contains("blocks:size="));
         for text in ["1", "{}", r#"{"blocks":{"length":1}}"#, r#"{"blocks":true}"#] {
             assert!(serde_json::from_str::<Shuffle>(text).is_err(), "{text}");
         }

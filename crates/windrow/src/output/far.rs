@@ -79,7 +79,7 @@ impl Far {
             Whose::Unfinished if !self.overwrite => {
                 Err(Error::new(Kind::Exists, "another output is there, unfinished")
                     .at(url)
-                    .hint("its run is still writing, or was stopped: write elsewhere, or replace it with --overwrite (overwrite=True)"))
+                    .hint("its run is still writing, or was stopped: write elsewhere, or replace it with @overwrite=true@"))
             }
             Whose::Others => {
                 self.has_picture = true;
@@ -168,7 +168,7 @@ impl Far {
     fn forget(&self) {
         // A folder that stays is no harm: the next run with this output begins with it.
         if let Err(e) = files::remove(&self.scratch) {
-            log::info!("what was sent stays: {e}");
+            log::info!("what was sent stays: {e:#}");
         }
     }
 

@@ -164,7 +164,7 @@ impl Sending<'_> {
                 let file = error.place().file.clone().unwrap_or_default();
                 Error::new(Kind::Exists, "another output was written there meanwhile")
                     .at(file)
-                    .hint("write elsewhere, or replace it with --overwrite (overwrite=True)")
+                    .hint("write elsewhere, or replace it with @overwrite=true@")
             }
             _ => error,
         }

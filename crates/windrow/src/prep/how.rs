@@ -232,7 +232,7 @@ impl Tokenizing {
             // Any other ID is a token that nobody wrote.
             (true, None) => Err(Error::config("remainder is \"pad\", but no token ends a document")
                 .field("pad_value")
-                .hint("pass pad_value=, the token ID to pad with")),
+                .hint("pass @pad_value@, the token ID to pad with")),
         }
     }
 
@@ -252,7 +252,7 @@ fn chatting(how: &mut Map<String, Value>) -> Result<()> {
     {
         match how.remove(option) {
             Some(_) if !is_chat => {
-                let what = "is set, but the records are not conversations: pass chat=True";
+                let what = "is set, but the records are not conversations: pass @chat=true@";
                 return Err(Error::config(format!("{option} {what}")).field(option));
             }
             Some(value) => drop(chat.insert(field.to_string(), value)),
@@ -276,7 +276,7 @@ fn pads(how: &mut Map<String, Value>) -> Result<bool> {
         }
         Some(id) if id >= 0 => Err(Error::config("pad_value is set, but nothing is padded")
             .field("pad_value")
-            .hint("pass remainder=\"pad\"")),
+            .hint("pass @remainder=pad@")),
         Some(id) => Err(Error::config(format!("pad_value {id} is not a token ID")).field("pad_value")),
         None => Err(Error::config(format!("pad_value is {value}, expected a token ID, a whole number"))
             .field("pad_value")),

@@ -78,7 +78,7 @@ pub fn rebuild_metadata(folder: &Path, prompts: &[PathBuf], dry_run: bool) -> Re
         let (length, channels) = match shape {
             Ok(shape) => shape,
             Err(e) => {
-                rebuilt.failed.push((folder.join(&key), e.to_string()));
+                rebuilt.failed.push((folder.join(&key), format!("{e:#}")));
                 continue;
             }
         };
@@ -149,7 +149,7 @@ fn old(store: &Local) -> Result<Map<String, Value>> {
     };
     let text = read_small(object.as_ref(), MOST_TOLD)?;
     Ok(serde_json::from_slice(&text).unwrap_or_else(|e| {
-        log::warn!("{}: nothing of it is kept: {e}", object.name());
+        windrow_core::warn!("{}: nothing of it is kept: {e:#}", object.name());
         Map::new()
     }))
 }

@@ -20,7 +20,7 @@ pub fn npz(batch: &Batch) -> Result<Vec<u8>> {
             .hint("write it as .txt, or cut rows with stack"));
     }
     if let Some(list) = batch.lists().first() {
-        log::warn!("{} is not a column of numbers: it is left out of the arrays", list.name);
+        windrow_core::warn!("{} is not a column of numbers: it is left out of the arrays", list.name);
     }
     let arrays = batch.fields().iter().enumerate().map(|(number, field)| NamedArray {
         name: &field.name,

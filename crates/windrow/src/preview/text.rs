@@ -1,7 +1,5 @@
 //! Numbers, sizes and texts as people read them: grouped, escaped, truncated to a width.
 
-use std::error::Error as _;
-
 use unicode_width::UnicodeWidthChar;
 use windrow_core::Error;
 
@@ -102,7 +100,7 @@ pub fn truncated(text: &str, width: usize) -> String {
 
 /// What an error says happened, with its cause, without place and hint.
 pub fn message(error: &Error) -> String {
-    match error.source() {
+    match error.cause() {
         Some(cause) => format!("{}: {cause}", error.message()),
         None => error.message().to_string(),
     }

@@ -46,7 +46,7 @@ const NUMBERS: [&str; 5] =
 /// The machines of a slice of TPUs, and of a job of SageMaker, separated by commas: each runs one process at least.
 const HOSTS: [&str; 2] = ["TPU_WORKER_HOSTNAMES", "SM_HOSTS"];
 
-const HINT: &str = "pass rank=, world_size=";
+const HINT: &str = "pass @ranks@";
 
 /// This process among those that torchrun (`RANK`, `WORLD_SIZE`) or srun (`SLURM_PROCID`, `SLURM_STEP_NUM_TASKS`) started, or
 /// rank 0 of 1. Warns once where Slurm's job has more tasks than that and srun did not start this process.
@@ -65,7 +65,7 @@ pub fn from_environment() -> Result<Found> {
 fn warn_of_slurm(shard: Shard, by: &str) {
     static WARNED: Once = Once::new();
     if let Some(warning) = slurms_job(shard, by, |name| std::env::var(name).ok()) {
-        WARNED.call_once(|| log::warn!("{warning}"));
+        WARNED.call_once(|| windrow_core::warn!("{warning}"));
     }
 }
 
@@ -125,7 +125,7 @@ fn check_variables(shard: Shard, by: &str, variable: impl Fn(&str) -> Option<Str
             shard.world_size(),
             if NUMBERS.contains(&name) { "at least " } else { "" }
         ))
-        .hint(format!("{HINT}; rank=0, world_size=1 if each of them is to read everything"))),
+        .hint(format!("{HINT}; @one_rank@ if each of them is to read everything"))),
         None => Ok(()),
     }
 }
@@ -141,7 +141,7 @@ fn slurms_job(shard: Shard, by: &str, variable: impl Fn(&str) -> Option<String>)
     (!by.starts_with("SLURM")).then(|| {
         format!(
             "{name} is {tasks}, but srun did not start this process: {reads} rank {rank} of {world_size}\n  \
-             hint: start one process for each task with srun; pass rank={rank}, world_size={world_size} if that is meant"
+             hint: start one process for each task with srun; pass @rank={rank}@, @world_size={world_size}@ if that is meant"
         )
     })
 }
@@ -205,7 +205,7 @@ mod tests {
             let larger =
                 check_variables(Shard::new(1, 2).unwrap(), "group", variables(&[(name, "4")])).unwrap_err();
             assert!(larger.message().contains(name), "{larger}");
-            assert!(larger.hint_text().unwrap().contains("rank=, world_size="), "{larger}");
+            assert!(larger.hint_text().unwrap().contains(".rank(rank, world_size)"), "{larger}");
             check_variables(Shard::new(1, 2).unwrap(), "group", variables(&[(name, "2")])).unwrap();
         }
         assert!(from(&[("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", "1")]).is_err());

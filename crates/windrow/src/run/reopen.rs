@@ -89,6 +89,6 @@ mod tests {
         assert_eq!(samples.loader().recipe().unwrap_err().kind(), Kind::Config);
         let text = serde_json::to_string(samples.recipe()).unwrap();
         let e = serde_json::from_str::<RecipePart>(&text).unwrap().open().err().unwrap();
-        assert!(e.kind() == Kind::Config && e.to_string().contains("\"halved\""), "{e}");
+        assert!(e.kind() == Kind::Config && format!("{e:#}").contains("\"halved\""), "{e}");
     }
 }

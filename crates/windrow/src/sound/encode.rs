@@ -134,7 +134,7 @@ fn encoded(
     for (file, track) in files.iter().zip(tracks) {
         match track {
             Ok(track) => good.push((file, track)),
-            Err(e) => failed.push((Failure { file: file.path.clone(), error: e.to_string() }, e)),
+            Err(e) => failed.push((Failure { file: file.path.clone(), error: format!("{e:#}") }, e)),
         }
     }
     if good.is_empty() {

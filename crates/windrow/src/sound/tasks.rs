@@ -76,7 +76,7 @@ impl EncodeFiles for Tracks<'_> {
 // Why a file is not among the tracks, where it is not.
 fn left_out(file: &SoundFile, failed: &[Failure]) -> Option<Failure> {
     let in_task = failed.iter().find(|failure| failure.file == file.path).cloned();
-    let told = |why: Error| Failure { file: file.path.clone(), error: why.to_string() };
+    let told = |why: Error| Failure { file: file.path.clone(), error: format!("{why:#}") };
     in_task.or_else(|| file.refusal().map(told))
 }
 

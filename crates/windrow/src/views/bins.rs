@@ -79,9 +79,9 @@ impl ViewKind for Bins {
     fn warn(&self, data: &Dataset, view: &dyn View) {
         let cut = view.overlong();
         if self.overlong == Overlong::Cut && cut > 0 {
-            log::warn!(
-                "{}: {cut} of {} records are longer than {} positions and are cut; coverage() counts what is never \
-                 seen, overlong=\"split\" reads all of them",
+            windrow_core::warn!(
+                "{}: {cut} of {} records are longer than {} positions and are cut; @coverage@ counts what is never \
+                 seen, @overlong=split@ reads all of them",
                 data.paths,
                 data.len(),
                 self.length

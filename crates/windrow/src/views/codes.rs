@@ -167,7 +167,7 @@ pub(crate) fn arrange(mut given: Given) -> Result<Given> {
         let length = length.ok_or_else(|| {
             Error::config("no length: how many frames a sample has at most")
                 .field("length")
-                .hint("give length=, or a config with audio_length")
+                .hint("give @length@, or a config with audio_length")
         })?;
         given.insert("length".into(), length.into());
     }
@@ -210,7 +210,7 @@ fn config_file(path: &Path) -> Result<(CodesLayout, Option<u64>)> {
     let mut text = String::new();
     let read = File::open(path).and_then(|file| file.take(MOST_CONFIG_BYTES).read_to_string(&mut text));
     read.map_err(|e| {
-        let hint = "config= is the path of Dia's config.json, or a dict of what it holds";
+        let hint = "@config@ is the path of Dia's config.json, or a dict of what it holds";
         Error::io("read the configuration", path, e).hint(hint)
     })?;
     CodesLayout::from_config(&text).map_err(|e| e.or_at(path))

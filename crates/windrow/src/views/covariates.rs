@@ -18,9 +18,9 @@ impl Dataset {
         });
         let wanted: Vec<Covariate> = wanted.collect();
         if let (Some(freq), false) = (freq, wanted.contains(&Covariate::TimeFeatures)) {
-            return Err(Error::config(format!("freq={freq:?} without a field that has times"))
+            return Err(Error::config(format!("@freq={freq:?}@ without a field that has times"))
                 .field("freq")
-                .hint("add \"time_features\" to fields, or leave freq out"));
+                .hint("add \"time_features\" to @fields@, or leave @freq@ out"));
         }
         if wanted.is_empty() {
             return Ok(Covariates::default());

@@ -35,7 +35,7 @@ impl Dataset {
         let (source, by) = self.scaled(&recipe, dtype, stop)?;
         let samples = self.assemble(source, recipe, dtype, &by)?;
         if let Ok(Some(why)) = samples.shortage() {
-            log::warn!("{}: the view has no samples: {why}", self.paths);
+            windrow_core::warn!("{}: the view has no samples: {why}", self.paths);
         }
         samples.recipe.view.kind().warn(self, samples.feed.view());
         Ok(samples)
@@ -111,7 +111,7 @@ impl Dataset {
             None if is_scaled => Some(DType::F32),
             Some(dtype) if is_scaled && dtype.is_integer() => {
                 return Err(Error::config(format!("scaled values are fractions, which {dtype} cannot hold"))
-                    .hint("choose dtype=\"float32\""));
+                    .hint("choose @as_dtype=float32@"));
             }
             dtype => dtype,
         };

@@ -52,10 +52,10 @@ impl Grouping {
     ) -> Result<Arc<dyn Sampler>> {
         if !is_random {
             return Err(Error::config(
-                "group with shuffle=False: groups of like lengths have an order of their own",
+                "group with @shuffle=false@: groups of like lengths have an order of their own",
             )
             .field("group")
-            .hint("leave shuffle=False out, or cut the records without group"));
+            .hint("leave @shuffle=false@ out, or cut the records without group"));
         }
         Ok(Arc::new(Grouped::new(order, self.lengths.clone(), self.rows, seed)))
     }

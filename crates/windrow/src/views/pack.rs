@@ -81,7 +81,7 @@ pub(crate) fn arrange(mut given: Given) -> Result<Given> {
     let is_chosen = given.remove("documents") == Some(Value::Bool(true));
     if !is_chosen && !layout.is_empty() {
         return Err(Error::config("positions and ignore_index are chosen of a pack without documents")
-            .hint("add documents=True, or leave them out"));
+            .hint("add @documents=true@, or leave them out"));
     }
     given.extend(is_chosen.then(|| ("documents".to_string(), layout.into())));
     Ok(given)
@@ -128,8 +128,8 @@ impl ViewKind for Pack {
     fn warn(&self, data: &Dataset, _view: &dyn View) {
         if self.documents.is_some() && self.eos.is_none() && data.len() == 1 && data.source.joined().is_none()
         {
-            log::warn!(
-                "{}: documents are records, and this is one record of {} tokens; say with eos= which token ends a document",
+            windrow_core::warn!(
+                "{}: documents are records, and this is one record of {} tokens; say with @eos@ which token ends a document",
                 data.paths,
                 data.source.length(0).unwrap_or_default()
             );

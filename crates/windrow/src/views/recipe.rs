@@ -296,7 +296,7 @@ mod tests {
         let layout = &serde_json::to_value(&codes).unwrap()["codes"]["layout"];
         assert_eq!((&layout["codebook_size"], &layout["tags"]["limit"]), (&Value::Null, &2.into()));
         for (view, given, said) in [
-            ("bins", json!({"length": 8, "strategy": "worst"}), "strategy=\"worst\""),
+            ("bins", json!({"length": 8, "strategy": "worst"}), ".strategy(\"worst\")"),
             ("bins", json!({"length": 8, "eos": 1}), "eos is not an option of bins"),
             ("pack", json!({"length": 8, "ignore_index": 0}), "of a pack without documents"),
             ("codes", json!({}), "no length"),
@@ -305,7 +305,7 @@ mod tests {
         ] {
             let error = of(view, given).unwrap_err();
             assert_eq!(error.kind(), Kind::Config);
-            assert!(error.to_string().contains(said), "{error}");
+            assert!(format!("{error:#}").contains(said), "{error}");
         }
     }
 }

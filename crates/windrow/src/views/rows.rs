@@ -66,7 +66,7 @@ impl ViewKind for Rows {
         if let Some(dtype) = data.dtype {
             return Err(Error::config(format!("rows as {dtype}: they keep the dtypes that are stored"))
                 .field("dtype")
-                .hint("leave dtype out; collate= may convert what it gets"));
+                .hint("leave @as_dtype@ out; @collate@ may convert what it gets"));
         }
         Ok((Arc::new(view::Rows::new(data.source.len())), Arc::new(collate)))
     }

@@ -124,7 +124,7 @@ impl Samples {
         let has_values = self.coverage().is_ok_and(|coverage| coverage.used + coverage.unseen > 0);
         Err(match has_values {
             false => error,
-            true => error.hint("choose a shorter length; view.coverage() counts what it leaves out"),
+            true => error.hint("choose a shorter length; @coverage@ counts what it leaves out"),
         })
     }
 

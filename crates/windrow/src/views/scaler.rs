@@ -104,32 +104,32 @@ impl Statistics<'_> {
     /// # Errors
     /// `Config`.
     pub(crate) fn check(self) -> Result<()> {
-        const MEASURING: &str = "choose scaler max, standard, minmax, robust or mean_abs";
+        const MEASURING: &str = "choose @scaler@ max, standard, minmax, robust or mean_abs";
         let is_double = matches!(self.scaler.measures(), Some((_, Precision::Double)));
         let refused = match (self.per, self.context) {
             (Per::Channel, _) if !is_double => {
-                Some(("\"channel\" without a scaler that has statistics of channels", MEASURING))
+                Some(("@per=channel@ without a scaler that has statistics of channels", MEASURING))
             }
             (Per::Window, None) => {
-                Some(("\"window\" of a view that has no windows", "choose \"series\" or \"channel\""))
+                Some(("@per=window@ of a view that has no windows", "choose @per=series@ or @per=channel@"))
             }
             (Per::Window, Some(_)) if !is_double => {
-                Some(("\"window\" without a scaler that has statistics of windows", MEASURING))
+                Some(("@per=window@ without a scaler that has statistics of windows", MEASURING))
             }
             (Per::Window, Some(_)) if self.fit.is_some() => Some((
-                "\"window\" with fit, which is a part of the series",
-                "leave fit out: a window is measured by its context",
+                "@per=window@ with @fit@, which is a part of the series",
+                "leave @fit@ out: a window is measured by its context",
             )),
             _ => None,
         };
         if let Some((why, hint)) = refused {
-            return Err(Error::config(format!("per={why}")).field("per").hint(hint));
+            return Err(Error::config(why).field("per").hint(hint));
         }
         match self.fit {
             Some(fit) if self.scaler.measures().is_none() => {
-                Err(Error::config(format!("fit={fit} without a scaler that has statistics"))
+                Err(Error::config(format!("@fit={fit}@ without a scaler that has statistics"))
                     .field("fit")
-                    .hint("choose a scaler by name; a function sees the whole record and takes its own part"))
+                    .hint("choose @scaler@ by name; a function sees the whole record and takes its own part"))
             }
             Some(fit) => fit.check(),
             None => Ok(()),

@@ -75,7 +75,7 @@ impl FromStr for Scope {
             "block" => Ok(Scope::Block),
             number => match number.parse() {
                 Ok(records) if records > 0 => Ok(Scope::Records(records)),
-                _ => Err(Error::config(format!("scope={text:?}"))
+                _ => Err(Error::config(format!("@scope={text:?}@"))
                     .field("scope")
                     .hint("\"all\", \"block\", or a number of consecutive records")),
             },
@@ -99,7 +99,8 @@ mod tests {
             assert_eq!(serde_json::from_str::<Scope>(json).unwrap(), scope);
         }
         for text in ["", "0", "-1", "blocks", "1.5"] {
-            assert!(text.parse::<Scope>().unwrap_err().to_string().contains("consecutive records"), "{text}");
+            let error = text.parse::<Scope>().unwrap_err();
+            assert!(error.hint_text().unwrap().contains("consecutive records"), "{text}");
         }
     }
 }

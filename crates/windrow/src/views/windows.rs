@@ -119,7 +119,7 @@ impl ViewKind for Windows {
                 "a stride of {stride} for one window at the end of each record"
             ))
             .field("stride")
-            .hint("leave stride out, or starts=\"last\""));
+            .hint("leave @stride@ out, or @starts=last@"));
         }
         let stride = self.stride.unwrap_or(width);
         let is_next = self.reads_next();
@@ -138,11 +138,11 @@ impl ViewKind for Windows {
             info.is_some_and(|info| info.takes("axis")) && data.source.schema().channels.is_none();
         let hint = match reads_axis && data.options.axis.is_none() {
             true => {
-                "if an array [T, C] is one series, open it with wr.open(x, axis=\"time\"); else segments packs short series"
+                "if an array [T, C] is one series, open it with @axis=time@; else segments packs short series"
             }
             false => "segments packs short series without padding",
         };
-        log::warn!(
+        windrow_core::warn!(
             "{}: {short} of {all} windows are padded, as their series have fewer than the {} values of a window; {hint}",
             data.paths,
             view.positions() + 1
@@ -159,8 +159,8 @@ impl Windows {
         }
         if self.loss_on == LossOn::Prediction {
             if self.prediction_length == 0 {
-                return Err(Error::config("loss_on=\"prediction\" with a prediction_length of 0")
-                    .hint("give a prediction_length, or learn all labels"));
+                return Err(Error::config("@loss_on=prediction@ with @prediction_length=0@")
+                    .hint("give @prediction_length@, or learn all labels"));
             }
             collate = collate.learn_from(self.context_length);
         }

@@ -99,8 +99,8 @@ fn another_batch_size_names_the_numbers_to_pass() {
     let other = small(&samples).global_batch_size(32);
     let error = other.build().unwrap().resume(&state).unwrap_err();
     assert_eq!(error.kind(), Kind::Mismatch);
-    let line = "shuffle=wr.Blocks(size=10, lanes=8, rows=3, pool=3)";
-    assert!(error.to_string().contains(line), "{error}");
+    let line = ".shuffle(Blocks::new().size(10).lanes(8).rows(3).pool(3))";
+    assert!(format!("{error:#}").contains(line), "{error}");
     let numbers = Blocks::new().size(10).lanes(8).rows(3).pool(3);
     let mut loader = other.shuffle(numbers).build().unwrap();
     loader.resume(&state).unwrap();
@@ -110,10 +110,10 @@ fn another_batch_size_names_the_numbers_to_pass() {
     // Other data is another matter.
     let shorter = self::samples(folder.path(), "b.bin", 500);
     let error = small(&shorter).build().unwrap().resume(&state).unwrap_err();
-    assert!(!error.to_string().contains("wr.Blocks"), "{error}");
+    assert!(!format!("{error:#}").contains("Blocks::new"), "{error}");
     // A run that was shuffled as a whole has no numbers.
     let error = small(&samples).shuffle(true).build().unwrap().resume(&state).unwrap_err();
-    assert!(error.to_string().contains(line), "{error}");
+    assert!(format!("{error:#}").contains(line), "{error}");
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn every_part_of_a_mixture_has_its_own_blocks() {
     let Shuffle::Parts(halves) = halves.shuffle else { panic!() };
     assert!(halves.iter().all(|part| *part == part.lanes(1)));
     let error = builder(vec![Blocks::new()].into()).plan().err().unwrap();
-    assert!(error.to_string().contains("1 parts of 2"), "{error}");
+    assert!(format!("{error:#}").contains("1 parts of 2"), "{error}");
     // A mixture of which each part is gone through, and a smaller one again.
     let plan = both.plan().unwrap();
     let len = plan.sampler().len(0).unwrap();
@@ -232,12 +232,12 @@ fn views_that_join_records_from_everywhere_say_what_to_do() {
     for (samples, view) in [(&bins, "bins"), (&segments, "segments")] {
         let error = samples.loader().shuffle(Blocks::new()).rank(0, 1).build().err().unwrap();
         assert_eq!(error.kind(), Kind::Config);
-        let text = error.to_string();
-        assert!(text.contains(view) && text.contains("shuffle=True"), "{text}");
+        let text = format!("{error:#}");
+        assert!(text.contains(view) && text.contains(".shuffle(true)"), "{text}");
     }
     let windows = data.view(windrow::Windows::new(2), None).unwrap();
     let error = windows.loader().shuffle(Blocks::new().lanes(99)).rank(0, 1).build().err().unwrap();
-    assert!(error.to_string().contains("99 lanes for 1 blocks"), "{error}");
+    assert!(format!("{error:#}").contains("99 lanes for 1 blocks"), "{error}");
 }
 
 /// The figures that the design of the order rests on: 1,024 blocks, batches of 256.

@@ -67,6 +67,8 @@ mod runs;
 #[cfg(feature = "remote")]
 mod s3;
 #[cfg(test)]
+mod spelling;
+#[cfg(test)]
 mod states;
 #[cfg(test)]
 #[cfg(all(feature = "remote", feature = "text", feature = "zarr"))]

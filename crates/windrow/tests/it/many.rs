@@ -274,10 +274,10 @@ fn a_manifest_takes_the_place_of_a_hundred_listings() {
     assert!(listing(url, &options).unwrap() == manifest);
     *bucket.grown.lock().unwrap() = Some(5);
     let e = open().unwrap().row(5).unwrap_err();
-    assert!(e.kind() == Kind::Stale && e.to_string().contains("shard.00005.mds"), "{e}");
+    assert!(e.kind() == Kind::Stale && format!("{e:#}").contains("shard.00005.mds"), "{e}");
     assert!(listing(url, &options).unwrap() != manifest);
     let cut = manifest.to_text().replacen("shard.00000.mds", "../shard.0.mds", 1);
     *bucket.manifest.lock().unwrap() = Some(cut.into_bytes());
     let e = open().map(drop).unwrap_err();
-    assert!(e.kind() == Kind::Corrupt && e.to_string().contains("windrow.json"), "{e}");
+    assert!(e.kind() == Kind::Corrupt && format!("{e:#}").contains("windrow.json"), "{e}");
 }

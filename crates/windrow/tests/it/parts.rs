@@ -111,11 +111,11 @@ fn parts_in_a_store_are_read_alike_and_every_claim_is_compared() {
     assert!([Kind::Stale, Kind::Corrupt].contains(&e.kind()), "{e}");
     let sizes = [bytes.len(), bytes.len() - 2].map(|size| size.to_string());
     for wanted in ["s3://bucket/out/parts/000004.bin", &sizes[0], &sizes[1]] {
-        assert!(e.to_string().contains(wanted), "{wanted}: {e}");
+        assert!(format!("{e:#}").contains(wanted), "{wanted}: {e}");
     }
     fs::remove_file(out.join("parts/000004.bin")).unwrap();
     let e = read(&open("out").unwrap()).unwrap_err();
-    assert!(e.kind() == Kind::NotFound && e.to_string().contains("out/parts/000004.bin"), "{e}");
+    assert!(e.kind() == Kind::NotFound && format!("{e:#}").contains("out/parts/000004.bin"), "{e}");
 
     fs::remove_file(out.join("windrow.json")).unwrap();
     fs::remove_file(out.join("parts/000004.json")).unwrap();

@@ -183,7 +183,7 @@ fn what_does_not_fit_the_job_is_an_error_of_its_own() {
     assert!(prep.job().inputs[1].path.ends_with("in/f0.jsonl"), "{:?}", prep.job().inputs[1].path);
     fs::write(&input, &text[1..]).unwrap();
     let e = prep.run(task, None, &()).unwrap_err();
-    assert!(e.kind() == Kind::Stale && e.to_string().contains("f0.jsonl"), "{e}");
+    assert!(e.kind() == Kind::Stale && format!("{e:#}").contains("f0.jsonl"), "{e}");
     let status = prep.status(&()).unwrap();
     assert_eq!((status.done, status.failed.len(), status.failed[0].task), (1, 1, task));
     // A bad line is named by its number in the file, in whichever task it is.
@@ -226,13 +226,13 @@ fn a_worker_that_gives_other_bytes_is_found_and_a_damaged_part_too() {
     fs::write(&part, &other).unwrap();
     // Its size is right: who copies it finds out.
     let e = prep.join(&dir.path().join("joined"), false, &()).unwrap_err();
-    assert!(e.kind() == Kind::Corrupt && e.to_string().contains("000002.bin"), "{e}");
+    assert!(e.kind() == Kind::Corrupt && format!("{e:#}").contains("000002.bin"), "{e}");
     // As if another worker had written it, and were still at it.
     let text = fs::read(&manifest).unwrap();
     fs::remove_file(&manifest).unwrap();
     let e = prep.run(2, None, &()).unwrap_err();
     assert!(e.kind() == Kind::Mismatch && e.message().contains("two runs of task 2"), "{e}");
-    let said = e.to_string();
+    let said = format!("{e:#}");
     assert!(said.matches("000002.bin").count() == 1 && !said.contains("\\n"), "{said}");
     assert!(said.contains("this run made"), "{said}");
     fs::write(&part, &whole).unwrap();
@@ -299,7 +299,7 @@ fn an_index_out_of_parts_is_that_of_one_run() {
         }
         prep.merge(&()).unwrap();
         let e = windrow::open(&out).err().unwrap();
-        assert!(e.to_string().contains("prep join"), "{e}");
+        assert!(format!("{e:#}").contains("prep join"), "{e}");
         prep.join(&base, true, &()).unwrap();
         let joined = tree(&base.join("index"));
         fs::remove_dir_all(base.join("index")).unwrap();

@@ -165,7 +165,7 @@ fn what_cannot_be_converted_in_tasks_is_refused_and_what_changed_is_seen() {
     let text = dir.path().join("text.jsonl");
     fs::write(&text, "{\"text\": \"a\"}\n").unwrap();
     let e = plan(&text, "texts", &to("npz")).unwrap_err();
-    assert!(e.kind() == Kind::Config && e.to_string().contains("prep plan tokenize"), "{e}");
+    assert!(e.kind() == Kind::Config && format!("{e:#}").contains("prep plan tokenize"), "{e}");
     // A loss mask beside the tokens.
     let corpus = dir.path().join("corpus");
     masked(&corpus);

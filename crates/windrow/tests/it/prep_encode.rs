@@ -171,7 +171,7 @@ fn what_cannot_be_planned_is_refused_by_name() {
         (changed(|how| how.device = "tpu".to_string()), Kind::Config, "device is \"tpu\""),
         (changed(|how| how.to = "mp3".to_string()), Kind::Config, "mp3"),
     ] {
-        assert!(error.kind() == kind && error.to_string().contains(said), "{said}: {error}");
+        assert!(error.kind() == kind && format!("{error:#}").contains(said), "{said}: {error}");
     }
     assert!(!dir.path().join("out").exists());
 }

@@ -59,7 +59,7 @@ fn parts_in_a_store_are_those_of_a_folder() {
     std::fs::remove_file(place.path("root/bucket/parts/parts/000001.json")).unwrap();
     let e = prep.run(1, None, &()).unwrap_err();
     assert!(
-        e.kind() == Kind::Mismatch && e.to_string().contains("s3://bucket/parts/parts/000001.len"),
+        e.kind() == Kind::Mismatch && format!("{e:#}").contains("s3://bucket/parts/parts/000001.len"),
         "{e}"
     );
 }

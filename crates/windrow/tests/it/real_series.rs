@@ -118,7 +118,7 @@ fn a_gap_is_named_by_record_and_byte() {
         let text = fs::read_to_string(&path).unwrap();
         assert_eq!(error.place().record, Some(0), "{error}");
         assert_eq!(error.place().byte, text.find("null").map(|at| at as u64), "{error}");
-        assert!(error.to_string().contains("null"), "{error}");
-        assert!(error.to_string().contains("NaN"), "{error}");
+        assert!(format!("{error:#}").contains("null"), "{error}");
+        assert!(format!("{error:#}").contains("NaN"), "{error}");
     });
 }

@@ -192,7 +192,7 @@ fn globs_name_what_the_store_lists() {
     let e = error("s3://bucket/deep/y-*.bin");
     assert_eq!(e.kind(), Kind::NotFound, "{e}");
     for wanted in ["s3://bucket/deep/y-*.bin", "s3://bucket/deep holds 2 objects", "er/x-2.bin"] {
-        assert!(e.to_string().contains(wanted), "{wanted}: {e}");
+        assert!(format!("{e:#}").contains(wanted), "{wanted}: {e}");
     }
     assert_eq!(error("s3://buck*/x").kind(), Kind::Unsupported);
 }
@@ -214,8 +214,8 @@ fn pools_that_find_no_room_are_an_error_that_names_the_one_that_does() {
     let far = "s3://bucket/tokens.bin";
     let e = build(far, 2, 1, blocks).unwrap_err();
     assert_eq!(e.kind(), Kind::Config, "{e}");
-    for wanted in [far, "take 1MiB", "pool=2 fits", "effective blocks", "read_ahead= 1MiB"] {
-        assert!(e.to_string().contains(wanted), "{wanted}: {e}");
+    for wanted in [far, "take 1MiB", ".pool(2) fits", "effective blocks", ".read_ahead(…) 1MiB"] {
+        assert!(format!("{e:#}").contains(wanted), "{wanted}: {e}");
     }
     // What is named fits, so does half as much for each of two ranks, and a local file needs no room.
     build(far, 2, 1, blocks.pool(2)).unwrap();
@@ -238,7 +238,7 @@ fn what_is_not_there_or_not_allowed_is_an_error_that_says_so() {
     ] {
         let e = error(url, &s3.options());
         assert_eq!(e.kind(), kind, "{url}: {e}");
-        assert!(e.to_string().contains(url), "{e}");
+        assert!(format!("{e:#}").contains(url), "{e}");
     }
     let e = error("s3://nobucket/x.bin", &s3.options());
     assert!(e.hint_text().is_some_and(|hint| hint.contains("no bucket of this name")), "{e}");

@@ -122,7 +122,7 @@ fn what_is_no_row_is_refused_by_name() {
     windrow::prepare::dummy(&path, 100, 50, 0, true).unwrap();
     let tokens = open(&path).unwrap();
     let e = tokens.rows(&[]).err().unwrap();
-    assert!(e.kind() == Kind::Config && e.hint_text().unwrap().starts_with("records(length)"), "{e}");
+    assert!(e.kind() == Kind::Config && e.hint_text().unwrap().starts_with("the view records"), "{e}");
     let (_folder, pages) = pages(4);
     let rows = open(&pages).unwrap().rows(&[]).unwrap();
     assert_eq!(rows.with_dtype(windrow::DType::F32).err().unwrap().kind(), Kind::Config);

@@ -17,7 +17,7 @@ fn is_named(feature: &str, is_on: bool, found: impl FnOnce() -> Option<Error>) {
     }
     let error = found().unwrap_or_else(|| panic!("no error names {feature}"));
     assert_eq!(error.kind(), Kind::Unsupported, "{error}");
-    let says = format!("windrow was built without `{feature}`: cargo add windrow --features {feature}");
+    let says = format!("windrow was built without `{feature}`: `cargo add windrow --features {feature}`");
     assert_eq!(error.message(), says);
 }
 

@@ -143,7 +143,7 @@ pub(super) fn run(args: &Run, out: &mut Out) -> Result<i32, Failure> {
     drop(watch);
     for (task, error) in &failed {
         // A message that cannot be shown must not change how it ends.
-        let _ = writeln!(io::stderr(), "task {task} failed: {error}");
+        let _ = writeln!(io::stderr(), "task {task} failed: {error:#}");
     }
     let (tasks, known) = (
         text::counted(made, "task"),
@@ -154,7 +154,7 @@ pub(super) fn run(args: &Run, out: &mut Out) -> Result<i32, Failure> {
     out.object(json!({
         "made": made,
         "was_there": there,
-        "failed": failed.iter().map(|(task, e)| json!({ "task": task, "error": e.to_string() })).collect::<Vec<_>>(),
+        "failed": failed.iter().map(|(task, e)| json!({ "task": task, "error": format!("{e:#}") })).collect::<Vec<_>>(),
     }))?;
     Ok(partly(failed.len()))
 }

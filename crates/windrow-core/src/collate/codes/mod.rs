@@ -319,12 +319,12 @@ impl Codes {
             Laid::Outside => {
                 let code = named(codes, first, |code| code as u64 > most)?;
                 Err(Error::corrupt(format!("{code} is outside the codebook: expected 0 to {most}"))
-                    .hint("codebook_size= takes other codebooks, None checks none"))
+                    .hint("@codebook_size@ takes other codebooks, @codebook_size=none@ checks none"))
             }
             Laid::TooLarge => {
                 let code = named(codes, first, |code| T::try_from(code).is_err())?;
                 Err(Error::corrupt(format!("{code} does not fit {}", self.dtype))
-                    .hint("choose a wider dtype="))
+                    .hint("choose a wider @as_dtype@"))
             }
         }
     }

@@ -190,7 +190,7 @@ pub fn open(samples: impl Samples, probe: &Probe, options: &Options) -> Result<S
         return Ok(source);
     }
     options
-        .refuse_those_of_ids("the records are rows of columns", "column= chooses the numbers")
+        .refuse_those_of_ids("the records are rows of columns", "@column@ chooses the numbers")
         .map_err(at)?;
     let columns = match &options.columns {
         None => (0..samples.columns().len()).collect(),
@@ -199,7 +199,7 @@ pub fn open(samples: impl Samples, probe: &Probe, options: &Options) -> Result<S
             let found: Vec<usize> = found.collect::<Result<_>>().map_err(at)?;
             if found.is_empty() || (1..found.len()).any(|at| found[..at].contains(&found[at])) {
                 return Err(at(Error::config(format!(
-                    "columns={names:?}: expected each once, and one at least"
+                    "@columns={names:?}@: expected each once, and one at least"
                 ))
                 .field("columns")));
             }

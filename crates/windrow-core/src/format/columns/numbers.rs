@@ -35,14 +35,14 @@ impl<S: Samples> Numbers<S> {
             (Kind::Bytes, None) => {
                 return Err(Error::config(format!("the column {name:?} is bytes"))
                     .field("dtype")
-                    .hint("dtype= says which numbers they are: int64 in older data of LLM Foundry"));
+                    .hint("@dtype@ says which numbers they are: int64 in older data of LLM Foundry"));
             }
             _ => {
                 return Err(Error::config(format!("the column {name:?} is {holds}, not numbers"))
                     .field("column")
                     .hint(
-                        "column= names an ndarray, or with dtype= a column of bytes; a table of one number a row is read with pandas or polars \
-                         and given to wr.from_frame",
+                        "@column@ names an ndarray, or with @dtype@ a column of bytes; a table of one number a row is read with pandas or polars \
+                         and given to @from_frame@",
                     ));
             }
         };
@@ -81,7 +81,7 @@ impl<S: Samples> Numbers<S> {
             Some(shape) => {
                 return Err(Error::unsupported(format!("arrays of {} axes", shape.len()))
                     .field("column")
-                    .hint("records are [T] or [T, C]; columns= gives rows with arrays of any shape"));
+                    .hint("records are [T] or [T, C]; @columns@ gives rows with arrays of any shape"));
             }
         };
         let names = others.iter().map(|other| samples.columns()[*other].name.clone());
@@ -111,7 +111,7 @@ impl<S: Samples> Numbers<S> {
                 .at(self.samples.files().name(found.file))
                 .record(record)
                 .byte(self.first_byte(record, &found)?)
-                .hint("columns= gives rows with arrays of any shape"))
+                .hint("@columns@ gives rows with arrays of any shape"))
             }
         }
     }

@@ -22,7 +22,7 @@ pub fn line_files(store: &dyn Store) -> Result<Vec<Entry>> {
     let splits = splits::among(found.iter().map(|e| e.key.as_str()));
     if splits.len() > 1 {
         let (folder, splits) = (store.display(""), splits::listed(&splits));
-        log::warn!("{folder}: several splits become one data set: {splits}; name the files of one of them");
+        crate::warn!("{folder}: several splits become one data set: {splits}; name the files of one of them");
     }
     Ok(found)
 }
@@ -41,7 +41,7 @@ pub fn no_line_files(store: &dyn Store) -> Error {
     match foreign::among(names) {
         found if splits.len() > 1 && found.is_none_or(|(_, kind)| kind.is_read()) => {
             Error::not_found(format!("{what}; it holds several splits: {}", splits::listed(&splits)))
-                .hint("name the folder of one of them, or give split=")
+                .hint("name the folder of one of them, or give @split@")
         }
         Some((name, kind)) => {
             Error::not_found(format!("{what}, but {name:?}: {}", kind.told())).hint(kind.hint)
@@ -110,7 +110,7 @@ pub fn lines_among<'a>(store: &dyn Store, entries: &'a [Entry], asked: bool) -> 
     }
     if let Some(first) = left_out.first() {
         let name = first_of(store, first, left_out.len());
-        log::warn!("{name}: left out of the lines beside it, one JSON document");
+        crate::warn!("{name}: left out of the lines beside it, one JSON document");
     }
     Ok(lines)
 }
@@ -207,7 +207,9 @@ fn leave_out_expanded(store: &dyn Store, entries: &[Entry], found: &mut Vec<&Ent
     *found = rest;
     if let Some(first) = copies.first() {
         let name = first_of(store, first, copies.len());
-        log::warn!("{name}: left out, an earlier index expanded it from the compressed file, which is read");
+        crate::warn!(
+            "{name}: left out, an earlier index expanded it from the compressed file, which is read"
+        );
     }
 }
 
@@ -221,7 +223,7 @@ fn warn_of_unread(store: &dyn Store, entries: &[Entry], found: &[&Entry]) {
     });
     let unread: Vec<_> = unread.collect();
     if let Some((first, kind)) = unread.first() {
-        log::warn!("{}: left out, {}; {}", first_of(store, first, unread.len()), kind.told(), kind.hint);
+        crate::warn!("{}: left out, {}; {}", first_of(store, first, unread.len()), kind.told(), kind.hint);
     }
 }
 
@@ -258,7 +260,7 @@ mod tests {
             assert_eq!(error.kind(), crate::Kind::Config);
             assert!(error.message().contains("twice"), "{error}");
             for name in names {
-                assert!(error.to_string().contains(name), "{error}");
+                assert!(format!("{error:#}").contains(name), "{error}");
             }
         }
     }

@@ -8,6 +8,7 @@ use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::format::{Format, Options, Probe};
 use crate::record::Span;
 use crate::source::{Kind, SharedSource, Source};
+use crate::spelling::spelt;
 use crate::watch::{Progress, Watch, check};
 
 /// Bytes between two reports of progress.
@@ -117,7 +118,7 @@ impl<'a> Verifier<'a> {
                 // What is wrong with one file was said; a missing shard is not one of them.
                 Err(e)
                     if (self.findings.n_problems == before || e.kind() == ErrorKind::NotFound)
-                        && told.insert(e.to_string()) =>
+                        && told.insert(format!("{e:#}")) =>
                 {
                     self.found(e, &probe.display(), "content")?;
                 }
@@ -308,7 +309,7 @@ impl<'a> Verifier<'a> {
 
     /// Takes note of what is not a problem, or could not be checked.
     pub fn note(&mut self, text: String) {
-        self.findings.notes.push(text);
+        self.findings.notes.push(spelt(text));
     }
 
     /// So many bytes more will be read. Saturating: an index may name one large, sparse file any number of times.

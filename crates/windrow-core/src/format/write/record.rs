@@ -83,7 +83,7 @@ fn numbers_of(value: &Value) -> Option<serde_json::Value> {
 }
 
 /// How to mend that the numbers and some metadata have the same name, where `to_column=` is an option.
-pub const TO_COLUMN_HINT: &str = "give the numbers another name with to_column=";
+pub const TO_COLUMN_HINT: &str = "give the numbers another name with @to_column@";
 
 /// The error that row `number` has other columns than the first one, which has these.
 pub fn other_columns<'a>(number: u64, row: &Row, expected: impl Iterator<Item = &'a str>) -> Error {

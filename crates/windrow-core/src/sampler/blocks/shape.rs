@@ -43,7 +43,7 @@ impl BlockShape {
         let BlockShape { size, lanes, rows, pool } = *self;
         for (name, number) in [("size", size), ("lanes", lanes), ("rows", rows), ("pool", pool)] {
             if number == 0 {
-                return Err(Error::config(format!("blocks with {name}=0: expected 1 or more")).field(name));
+                return Err(Error::config(format!("blocks with @{name}=0@: expected 1 or more")).field(name));
             }
         }
         Ok(())

@@ -49,7 +49,7 @@ impl Limit {
         let error = Error::config(message);
         match self {
             Limit::Given(_) => error.field("cache_limit").hint(
-                "allow more with cache_limit, which bounds all of the cache, or set WINDROW_CACHE to another folder",
+                "allow more with @cache_limit@, which bounds all of the cache, or set WINDROW_CACHE to another folder",
             ),
             Limit::Set(_) => error
                 .field(VARIABLE)

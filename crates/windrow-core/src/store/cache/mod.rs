@@ -194,7 +194,7 @@ fn hinted(error: Error) -> Error {
 /// Whether the folder is the wrong one, however much space there is.
 fn is_refused(error: &Error) -> bool {
     use io::ErrorKind::{AlreadyExists, NotADirectory, PermissionDenied, ReadOnlyFilesystem};
-    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<io::Error>());
+    let cause = error.cause().and_then(|cause| cause.downcast_ref::<io::Error>());
     cause.is_some_and(|cause| {
         matches!(cause.kind(), AlreadyExists | NotADirectory | PermissionDenied | ReadOnlyFilesystem)
     })

@@ -297,7 +297,7 @@ fn an_entry_that_has_no_space_is_an_error_that_says_how_to_have_it() {
             (Kind::Config, Some("WINDROW_CACHE_LIMIT"))
         );
         assert!(error.place().file.is_some() && error.hint_text().is_some(), "{error}");
-        says.iter().for_each(|word| assert!(error.to_string().contains(word), "{error}: {word}"));
+        says.iter().for_each(|word| assert!(format!("{error:#}").contains(word), "{error}: {word}"));
     };
     let small = desk.cache().limited_to(SIZE as u64 - 1);
     let error = desk.made_in(&small, "a").err().unwrap();

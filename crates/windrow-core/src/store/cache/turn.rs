@@ -52,7 +52,10 @@ impl Turn {
                 (size, grew) = (now, Instant::now());
             }
             if grew.elapsed() > patience {
-                log::warn!("{name} in {} is made anew: another process stopped making it", folder.display());
+                crate::warn!(
+                    "{name} in {} is made anew: another process stopped making it",
+                    folder.display()
+                );
                 return Turn { held: None, waited };
             }
             thread::sleep(pause);

@@ -175,7 +175,8 @@ fn a_code_outside_the_codebook_names_its_track() {
     let error = feed(&source, 2, Mode::Start, &no_delay).unwrap().batch(&[1], 0).unwrap_err();
     assert_eq!((error.kind(), error.place().record), (Kind::Corrupt, Some(1)), "{error}");
     assert!(
-        error.place().file.as_deref().unwrap().ends_with("z.pt") && error.to_string().contains("0 to 1023")
+        error.place().file.as_deref().unwrap().ends_with("z.pt")
+            && format!("{error:#}").contains("0 to 1023")
     );
     let unchecked = CodesLayout { codebook_size: None, ..no_delay };
     assert!(feed(&source, 2, Mode::Start, &unchecked).unwrap().batch(&[1], 0).is_ok());
@@ -188,7 +189,7 @@ fn layouts_that_cannot_be_are_refused() {
     let source = open(folder.path()).unwrap();
     let refused = |layout: CodesLayout, length, says: &str| {
         let error = feed(&source, length, Mode::Start, &layout).err().unwrap();
-        assert!(error.kind() == Kind::Config && error.to_string().contains(says), "{error}");
+        assert!(error.kind() == Kind::Config && format!("{error:#}").contains(says), "{error}");
     };
     refused(CodesLayout { channels: Some(12), ..short() }, 5, "12 channels, where the codes have 9");
     refused(

@@ -55,7 +55,7 @@ fn tensors_of_every_type_and_layout_give_the_programs_codes_and_prompts() {
             if name == "float" {
                 // The program drops the fractions.
                 let error = whole(source.as_ref(), record).unwrap_err();
-                assert!(error.to_string().contains("expected a code, found 770.75"), "{error}");
+                assert!(format!("{error:#}").contains("expected a code, found 770.75"), "{error}");
                 continue;
             }
             let recorded = flat(&item["data"]);
@@ -212,5 +212,5 @@ fn more_tracks_than_stay_open_are_read_and_one_that_changed_is_named() {
     assert_eq!(codes(source.as_ref(), 4_099), (0..18).collect::<Vec<_>>());
     put(folder.path(), "encoded_audio/7.pt", &track(1, 9));
     let error = whole(source.as_ref(), 7).unwrap_err();
-    assert!(error.kind() == Kind::Stale && error.to_string().contains("7.pt"), "{error}");
+    assert!(error.kind() == Kind::Stale && format!("{error:#}").contains("7.pt"), "{error}");
 }

@@ -103,7 +103,7 @@ fn a_number_that_is_no_code_is_refused_and_a_larger_codebook_is_told() {
     let error = convert(from.as_ref(), &tracks, &to(To::Codes), &()).unwrap_err();
     assert_eq!((error.kind(), error.place().record), (Kind::Config, Some(1)));
     assert!(
-        error.to_string().contains("2047 at frame 2, channel 1 is not a code: expected 0 to 1023"),
+        format!("{error:#}").contains("2047 at frame 2, channel 1 is not a code: expected 0 to 1023"),
         "{error}"
     );
     assert!(!tracks.exists());
@@ -119,7 +119,7 @@ fn a_number_that_is_no_code_is_refused_and_a_larger_codebook_is_told() {
     assert_eq!(open(&copy).unwrap().schema().vocab_size, Some(2048));
     same_codes(again.as_ref(), open(&copy).unwrap().as_ref());
     let error = open_with(&copy, &Options { vocab_size: Some(1024), ..Options::default() }).err().unwrap();
-    assert!(error.kind() == Kind::Corrupt && error.to_string().contains("2047"), "{error}");
+    assert!(error.kind() == Kind::Corrupt && format!("{error:#}").contains("2047"), "{error}");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn what_no_tensor_can_be_is_refused_and_nothing_is_left() {
     let from = open(&dia().join("preencoded_flat")).unwrap();
     let options = Writing { dtype: Some(DType::F32), ..to(To::Codes) };
     let error = convert(from.as_ref(), &out.path().join("a"), &options, &()).unwrap_err();
-    assert!(error.kind() == Kind::Config && error.to_string().contains("float32"), "{error}");
+    assert!(error.kind() == Kind::Config && format!("{error:#}").contains("float32"), "{error}");
     for (name, says) in [
         ("../up", "is not the name of a file"),
         ("", "is not the name of a file"),
@@ -142,7 +142,7 @@ fn what_no_tensor_can_be_is_refused_and_nothing_is_left() {
             windrow_core::format::Options { format: Some("series-jsonl".into()), ..Default::default() };
         let source = crate::disk::open_with(&folder.path().join("a.jsonl"), &options).unwrap();
         let error = convert(source.as_ref(), &out.path().join("b"), &to(To::Codes), &()).unwrap_err();
-        assert!(error.to_string().contains(says) && error.place().record == Some(1), "{error}");
+        assert!(format!("{error:#}").contains(says) && error.place().record == Some(1), "{error}");
     }
     // What somebody else put there is not replaced.
     let taken = folder_of(&[("mine/encoded_audio/a.pt", b"x"), ("mine/notes.txt", b"y")]);
@@ -198,6 +198,6 @@ fn channels_in_meta_json_make_frames_of_numbers() {
     ] {
         shards(folder.path(), channels, lengths);
         let error = open(folder.path()).err().unwrap();
-        assert!(error.kind() == Kind::Corrupt && error.to_string().contains(says), "{error}");
+        assert!(error.kind() == Kind::Corrupt && format!("{error:#}").contains(says), "{error}");
     }
 }

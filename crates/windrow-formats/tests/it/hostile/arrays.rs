@@ -159,7 +159,7 @@ fn refused_archive(members: &[Member], kind: Kind, file: &str, says: &[&str]) {
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.place().file.as_deref().unwrap().ends_with(file), "{error}");
         for word in says {
-            assert!(error.to_string().contains(word), "{error}: does not say {word:?}");
+            assert!(format!("{error:#}").contains(word), "{error}: does not say {word:?}");
         }
         assert!(memory < 2 * MILLION, "{memory} bytes for {error}");
     }
@@ -227,7 +227,7 @@ fn claims_of_many_members_take_no_memory() {
         archive.extend([0, 0]);
         let folder = folder_of(&[("a.npz", archive)]);
         let (error, memory) = most_memory(|| open(&folder.path().join("a.npz")).err().unwrap());
-        assert!(error.to_string().contains("524288 members"), "{error}");
+        assert!(format!("{error:#}").contains("524288 members"), "{error}");
         assert!(memory < 4 * MILLION, "{memory}");
     });
 }
@@ -269,7 +269,7 @@ fn headers_that_lie_take_no_memory() {
             let folder = folder_of(&[("a.npy", npy(descr, shape, &[0; 8]))]);
             let (error, memory) = most_memory(|| open(&folder.path().join("a.npy")).err().unwrap());
             assert_eq!(error.kind(), kind, "{shape}: {error}");
-            assert!(error.to_string().contains(says), "{shape}: {error}");
+            assert!(format!("{error:#}").contains(says), "{shape}: {error}");
             assert!(memory < MILLION, "{shape}: {memory}");
         }
         let empty = folder_of(&[("a.npy", npy("'<f8'", "(4000000000, 0)", &[]))]);
@@ -322,5 +322,5 @@ fn one_broken_file_in_a_folder_is_named() {
     let forced = Options { format: Some("collection".to_string()), ..Options::default() };
     let error = open_with(folder.path(), &forced).err().unwrap();
     assert_eq!(error.kind(), Kind::NotFound, "{error}");
-    assert!(error.to_string().contains(".npz"), "{error}");
+    assert!(format!("{error:#}").contains(".npz"), "{error}");
 }

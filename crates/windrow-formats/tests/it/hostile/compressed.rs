@@ -163,7 +163,7 @@ fn a_damaged_part_behind_a_stream_and_what_hides_in_a_name_are_refused() {
                 }
                 let error = open_with(folder.path(), &Options::default()).err().unwrap();
                 assert_eq!(error.kind(), Kind::Corrupt);
-                assert!(error.to_string().contains(says), "{error}");
+                assert!(format!("{error:#}").contains(says), "{error}");
                 assert!(error.place().file.as_deref().unwrap().ends_with(name), "{error}");
                 assert_eq!(names(cache).len(), 0);
             }

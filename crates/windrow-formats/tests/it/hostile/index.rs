@@ -186,7 +186,7 @@ fn a_list_that_is_not_utf8_names_the_byte() {
 fn samples_without_a_dtype_ask_for_it() {
     let folder =
         folder_of(&[("a.bin", &b"12345678"[..]), (LIST, b"a.bin\n"), (LOCATIONS, &rows(&[[0, 0, 8]]))]);
-    let says = ["which dtype", "dtype=", "uint16"];
+    let says = ["which dtype", ".dtype(…)", "uint16"];
     let wanted = Wanted { kind: Some(Kind::Config), says: &says, ..Wanted::default() };
     refused(folder.path(), "", &Options::default(), &wanted);
     for (dtype, says) in [(DType::U64, &["no multiple"][..]), (DType::U16, &[])] {

@@ -232,7 +232,7 @@ fn what_is_not_there_or_is_nothing_is_named() {
     refused("gone.jsonl", no(Kind::NotFound, "gone.jsonl", &["cannot find it"]));
     refused("gone/deeper", no(Kind::NotFound, "gone/deeper", &[]));
     refused("notes.txt/below", no(Kind::NotFound, "notes.txt/below", &[]));
-    refused("empty", no(Kind::Unrecognised, "empty", &["found an empty folder", "format=", "jsonl"]));
+    refused("empty", no(Kind::Unrecognised, "empty", &["found an empty folder", ".format(…)", "jsonl"]));
     refused("notes.txt", no(Kind::Unrecognised, "notes.txt", &["a file starting \"some notes"]));
     refused("d", no(Kind::Unrecognised, "d", &["a folder of 1 files, first \"notes.txt\""]));
     symlink("nowhere", folder.path().join("d/a.jsonl")).unwrap();

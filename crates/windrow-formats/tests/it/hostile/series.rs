@@ -52,8 +52,8 @@ fn json_that_is_no_series_is_refused() {
             ("[[1], null]", Some(1), 6, &["expected a record, found null", "as []", "NaN"]),
             ("[[1], 2]", Some(1), 6, &["expected a record, found a number"]),
             ("[1, [2]]", Some(0), 4, &["expected a number, found a list"]),
-            ("[[1, null]]", Some(0), 5, &["expected a number, found null", "as NaN", "nan=\"mask\""]),
-            ("[[null, 1]]", Some(0), 2, &["found null", "as NaN", "nan=\"mask\""]),
+            ("[[1, null]]", Some(0), 5, &["expected a number, found null", "as NaN", ".nan(\"mask\")"]),
+            ("[[null, 1]]", Some(0), 2, &["found null", "as NaN", ".nan(\"mask\")"]),
             ("[[[1, 2], [null, 3]]]", Some(0), 11, &["expected a number, found null", "as NaN"]),
             ("[[1, \"NaN\"]]", Some(0), 5, &["expected a number, found a string", "as NaN"]),
             ("[[1, \"2\"]]", Some(0), 5, &["expected a number, found a string", "quotes"]),
@@ -110,7 +110,7 @@ fn a_line_that_is_no_series_is_named() {
             ("[1]\n[2,\n3]\n", 1, 8, &["found the end of the text", "line 2"]),
             ("[1]\n2\n", 1, 4, &["expected a record, found a number", "line 2"]),
             ("[1]\n[2]\n{\"sequence\": {}}\n", 2, 21, &["line 3", "found an object"]),
-            ("[null, 1]\n", 0, 1, &["line 1", "found null", "as NaN", "nan=\"mask\""]),
+            ("[null, 1]\n", 0, 1, &["line 1", "found null", "as NaN", ".nan(\"mask\")"]),
             ("{\"sequence\": [1, null]}\n", 0, 17, &["line 1", "expected a number, found null", "as NaN"]),
             ("[1]\n[\"\\ud800\"]\n", 1, 5, &["line 2", "expected a string"]),
         ];
@@ -173,7 +173,10 @@ fn yaml_that_stands_for_more_than_it_is_is_refused() {
             let start: String = text.chars().take(40).collect();
             let error = opened.err().unwrap_or_else(|| panic!("{start} opens"));
             assert_eq!(error.kind(), Kind::Corrupt, "{start}: {error}");
-            assert!(error.to_string().contains(says) && error.to_string().len() < 2_000, "{start}: {error}");
+            assert!(
+                format!("{error:#}").contains(says) && error.to_string().len() < 2_000,
+                "{start}: {error}"
+            );
             assert!(error.place().file.as_deref().is_some_and(|file| file.ends_with("a.yaml")), "{error}");
             assert!(memory < 16 * MILLION + 4 * text.len(), "{start}: {memory} bytes");
             assert_eq!(names(cache).len(), 0, "{start}");
@@ -243,7 +246,7 @@ fn pickles_that_are_more_than_data_are_refused_and_named() {
             for options in both_ways(&Options::default()) {
                 let error = open_with(&folder.path().join("a.pkl"), &options).err().unwrap();
                 assert_eq!(error.kind(), Kind::Unsupported, "{says}: {error}");
-                assert!(error.to_string().contains(says), "{says}: {error}");
+                assert!(format!("{error:#}").contains(says), "{says}: {error}");
                 assert!(error.place().byte.is_some() && error.hint_text().is_some(), "{error}");
                 assert!(error.place().file.as_deref().unwrap().ends_with("a.pkl"), "{error}");
             }
@@ -316,7 +319,7 @@ fn pickles_that_claim_more_than_they_hold_are_refused() {
                 let path = folder.path().join("a.pkl");
                 let (opened, memory) = most_memory(|| open_with(&path, &options).map(drop));
                 let error = opened.err().unwrap_or_else(|| panic!("{says} opens"));
-                assert!(error.to_string().contains(says), "{says}: {error}");
+                assert!(format!("{error:#}").contains(says), "{says}: {error}");
                 assert!(error.place().file.as_deref().unwrap().ends_with("a.pkl"), "{error}");
                 assert!(memory < 4 * MILLION, "{says}: {memory} bytes");
             }
@@ -444,7 +447,7 @@ fn a_cache_that_is_too_small_damaged_or_unwritable_is_an_error() {
         };
         let error = opened(Some(MILLION as u64)).unwrap_err();
         assert_eq!(error.kind(), Kind::Config);
-        assert!(error.to_string().contains("cache_limit") && error.place().file.is_some(), "{error}");
+        assert!(format!("{error:#}").contains("cache_limit") && error.place().file.is_some(), "{error}");
         assert_eq!(names(cache).len(), 0);
         opened(Some(2 * MILLION as u64)).unwrap();
         opened(None).unwrap();
@@ -454,7 +457,7 @@ fn a_cache_that_is_too_small_damaged_or_unwritable_is_an_error() {
             std::fs::write(&made, &whole[..end]).unwrap();
             let error = opened(None).unwrap_err();
             assert_eq!(error.kind(), Kind::Corrupt, "{error}");
-            assert!(error.to_string().contains("delete it"), "{error}");
+            assert!(format!("{error:#}").contains("delete it"), "{error}");
         }
         for at in (0..64).chain(whole.len() - 40..whole.len()) {
             let mut changed = whole.clone();

@@ -81,7 +81,7 @@ fn refused_meta(from: &str, to: &str, field: &str, record: Option<u64>, says: &[
             assert!(place.byte.is_some(), "{to}: {error:?}");
         }
         for word in says {
-            assert!(error.to_string().contains(word), "{to}: {error}: does not say {word:?}");
+            assert!(format!("{error:#}").contains(word), "{to}: {error}: does not say {word:?}");
         }
     }
 }

@@ -236,7 +236,7 @@ fn bad_schema(text: &str, says: &[&str]) {
     let error = open(&folder.path().join("samples")).err().unwrap_or_else(|| panic!("{text} opens"));
     assert_eq!(error.kind(), Kind::Corrupt, "{error}");
     assert!(error.place().file.as_deref().unwrap().ends_with(wanted.file), "{error}");
-    assert!(says.iter().all(|word| error.to_string().contains(word)), "{error}: {says:?}");
+    assert!(says.iter().all(|word| format!("{error:#}").contains(word)), "{error}: {says:?}");
     assert_eq!(super::names(folder.path()), before);
 }
 

@@ -102,7 +102,7 @@ fn wrong(bytes: &[u8], kind: Kind, says: &[&str]) {
             "{error:?}"
         );
         for word in says {
-            assert!(error.to_string().contains(word), "{error}: does not say {word:?}");
+            assert!(format!("{error:#}").contains(word), "{error}: does not say {word:?}");
         }
         assert!(error.hint_text().is_some(), "{error}");
     }
@@ -331,5 +331,5 @@ fn verify_finds_codes_outside_and_descriptions_that_are_not_so() {
     // A vocabulary that is asked for is checked when it is opened.
     let options = Options { vocab_size: Some(1024), ..Options::default() };
     let error = open_with(folder.path(), &options).err().unwrap();
-    assert!(error.kind() == Kind::Corrupt && error.to_string().contains("1024"), "{error}");
+    assert!(error.kind() == Kind::Corrupt && format!("{error:#}").contains("1024"), "{error}");
 }

@@ -22,7 +22,7 @@ pub fn tokenizer(asked: Option<&str>, manifest: Option<&Manifest>) -> Result<Opt
     match loaded {
         Ok(tokenizer) => Ok(Some(tokenizer)),
         Err(e) => {
-            log::warn!("text is not shown: {e}");
+            windrow_core::warn!("text is not shown: {e:#}");
             Ok(None)
         }
     }

@@ -46,7 +46,7 @@ fn a_server_that_stays_overloaded_is_given_up_and_a_rerun_goes_on() {
     // One file took all the patience; the others would fare no better.
     assert_eq!((report.failed.len(), report.left_files), (1, 8));
     assert_eq!(report.failed[0].error.kind(), Kind::Io);
-    assert!(report.failed[0].error.to_string().contains("503"));
+    assert!(format!("{:#}", report.failed[0].error).contains("503"));
     assert!(server.log().iter().filter(|seen| seen.is_content()).all(|seen| seen.target.ends_with("/0")));
     assert!((2..20).contains(&server.n_content()), "{}", server.n_content());
     assert!(desk.seen().is_empty());
@@ -180,7 +180,7 @@ fn bytes_that_stay_wrong_are_never_shown() {
         let e = desk.failed(&server);
         assert_eq!(e.kind(), Kind::Corrupt, "{e}");
         assert!(e.place().file.as_deref() == Some("x.bin") && e.hint_text().is_some(), "{e}");
-        assert!(!e.to_string().contains(SIGNATURE));
+        assert!(!format!("{e:#}").contains(SIGNATURE));
         // The other file is there, whole.
         assert_eq!(desk.seen().keys().collect::<Vec<_>>(), ["y.bin"]);
         assert_eq!(
@@ -284,5 +284,5 @@ fn nobody_at_the_endpoint_is_an_error_that_says_so() {
     let request = desk.request_of(&format!("http://{closed}"), &hub_url("some/data", "main").unwrap());
     let e = download(&request, &()).unwrap_err();
     assert_eq!(e.kind(), Kind::Io);
-    assert!(e.to_string().contains("HF_ENDPOINT"), "{e}");
+    assert!(format!("{e:#}").contains("HF_ENDPOINT"), "{e}");
 }

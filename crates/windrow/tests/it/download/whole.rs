@@ -96,7 +96,7 @@ fn a_newer_commit_replaces_what_was_downloaded_and_nothing_else() {
     let newer = Server::good(vec![small("a", "22"), small("b", "22")]);
     let e = desk.failed(&newer);
     assert_eq!(e.kind(), Kind::Exists);
-    assert!(e.hint_text().unwrap().contains("--overwrite"), "{e}");
+    assert!(e.hint_text().unwrap().contains(".overwrite(true)"), "{e}");
     assert_eq!(desk.seen()["a"], b"22");
     assert_eq!(desk.seen()["b"], b"mine");
 
