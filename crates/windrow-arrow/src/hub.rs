@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use globset::GlobBuilder;
 use serde::Deserialize;
 use windrow_core::format::{Probe, splits};
-use windrow_core::store::{open_if_there, read_small};
+use windrow_core::store::glob::among;
+use windrow_core::store::{braces, open_if_there, read_small};
 use windrow_core::{Error, Result};
 
 const README: &str = "README.md";
@@ -235,13 +235,16 @@ fn plain(path: &str) -> &str {
 
 // Files whose names, from a folder below the data set, a pattern means; each once, in their order.
 fn matching(probe: &Probe, keys: &[String], folder: &str, patterns: &[String]) -> Vec<String> {
-    let globs: Vec<_> = patterns
-        .iter()
-        .filter_map(|pattern| GlobBuilder::new(plain(pattern)).literal_separator(true).build().ok())
-        .map(|glob| glob.compile_matcher())
-        .collect();
-    let is_meant = |key: &&String| {
-        inside(probe.name_of(key), folder).is_some_and(|name| globs.iter().any(|glob| glob.is_match(name)))
-    };
+    let names: Vec<&str> = keys.iter().filter_map(|key| inside(probe.name_of(key), folder)).collect();
+    let mut meant: HashSet<&str> = HashSet::new();
+    for pattern in patterns {
+        // What cannot be expanded stands for nothing.
+        let _ = braces::expand(plain(pattern), &mut |pattern| {
+            meant.extend(among(pattern, &names).found);
+            Ok(())
+        });
+    }
+    let is_meant =
+        |key: &&String| inside(probe.name_of(key), folder).is_some_and(|name| meant.contains(name));
     keys.iter().filter(is_meant).cloned().collect()
 }

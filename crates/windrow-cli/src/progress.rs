@@ -45,7 +45,7 @@ impl<'a> Progress<'a> {
     }
 
     /// What is counted, instead of records.
-    #[cfg(any(feature = "dac", feature = "download"))]
+    #[cfg(any(feature = "dac", feature = "remote"))]
     pub(crate) fn counting(mut self, one: &'static str) -> Progress<'a> {
         self.one = one;
         self

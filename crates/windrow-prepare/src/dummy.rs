@@ -79,7 +79,7 @@ pub fn dummy(
         output_bytes: tokens.saturating_mul(4),
         ..Report::default()
     };
-    let hash = hash_of(&manifest.to_text());
+    let hash = hash_of(manifest.to_text());
     let site = Site::enter(folder, name, &hash, true)?;
     replaced::file(&path)?;
     if files::exists(&path) && !overwrite {

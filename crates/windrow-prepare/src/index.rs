@@ -100,7 +100,7 @@ pub(crate) fn publish(
     wanted: Manifest,
     build: impl FnOnce(&Path, Manifest) -> Result<Report>,
 ) -> Result<Report> {
-    let hash = hash_of(&wanted.to_text());
+    let hash = hash_of(wanted.to_text());
     // Complete already: nothing has to be writable.
     if let Ok(Some(report)) = existing(format, base, options, &wanted) {
         Site::tidy(base, &options.index_folder, &hash);

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use windrow_core::store::without_secrets;
+use windrow_core::store::{text_without_secrets, without_secrets};
 use windrow_core::{Error, Kind, Result};
 
 use crate::backend::{Backend, Got};
@@ -58,6 +58,11 @@ impl<'a> Attempts<'a> {
         Attempts { deadline, counters, doing, url, done: 0, told: false }
     }
 
+    /// Begins to count anew: something came.
+    pub(crate) fn again_within(&mut self, given: Duration) {
+        (self.deadline, self.done) = (Deadline::within(given), 0);
+    }
+
     /// One attempt.
     pub(crate) async fn attempt<T>(
         &mut self,
@@ -91,11 +96,11 @@ impl<'a> Attempts<'a> {
                 without_secrets(self.url),
                 (waited + wait).as_secs(),
                 self.deadline.given.as_secs(),
-                trouble.said
+                text_without_secrets(&trouble.said)
             );
         }
-        let url = without_secrets(self.url);
-        log::debug!("{url}: again in {wait:?}, after attempt {}: {}", self.done, trouble.said);
+        let (url, said) = (without_secrets(self.url), text_without_secrets(&trouble.said));
+        log::debug!("{url}: again in {wait:?}, after attempt {}: {said}", self.done);
         add(&self.counters.retries, 1);
         tokio::time::sleep(wait).await;
         Ok(())
@@ -109,7 +114,10 @@ fn given_up(trouble: Trouble, doing: &str, url: &str, attempts: u32, given: Dura
         format!("{}; gave up after {attempts} attempts in {} s", last.message(), given.as_secs()),
     )
     .at(url)
-    .hint("the store or the way to it fails; raise @timeout@ to wait for longer")
+    .hint(match url.starts_with("hf://") {
+        true => "the Hub or the way to it fails: is HF_ENDPOINT right? raise @timeout@ to wait for longer",
+        false => "the store or the way to it fails; raise @timeout@ to wait for longer",
+    })
 }
 
 /// What is known of the object that is read.
@@ -233,7 +241,7 @@ impl Pace {
 }
 
 // The answer to a range; where it is late, the one to a second request that runs beside the first may come before it.
-async fn first_byte(
+pub(crate) async fn first_byte(
     backend: &dyn Backend,
     known: &Known<'_>,
     range: Range<u64>,

@@ -24,10 +24,12 @@ mod queue;
 mod ranges;
 mod stats;
 mod store;
+mod stream;
 mod told;
 mod trouble;
 mod url;
 
+pub use backend::hub_home;
 pub use measure::{Measured, measure};
 pub use net::MOST_REQUESTS;
 pub use options::Options;

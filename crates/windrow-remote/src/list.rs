@@ -59,13 +59,17 @@ impl Place {
 
     fn ask_list(&self, prefix: &str) -> Result<Vec<Meta>> {
         let (backend, url, counters) = (self.backend()?, self.url(prefix), self.counters.get().clone());
-        let deadline = Deadline::within(self.options.timeout);
-        let prefix = prefix.to_string();
+        let (timeout, prefix) = (self.options.timeout, prefix.to_string());
         net::wait(async move {
-            let mut attempts = Attempts::new(deadline, &counters, "list the folder", &url);
+            let mut attempts = Attempts::new(Deadline::within(timeout), &counters, "list the folder", &url);
             let mut found = Vec::new();
             loop {
-                match attempts.attempt(backend.list(&prefix, &mut found)).await {
+                let before = found.len();
+                let listed = attempts.attempt(backend.list(&prefix, &mut found)).await;
+                if found.len() > before {
+                    attempts.again_within(timeout);
+                }
+                match listed {
                     Ok(()) => return Ok(found),
                     Err(trouble) => attempts.after(trouble).await?,
                 }

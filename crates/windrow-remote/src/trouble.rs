@@ -29,6 +29,8 @@ pub(crate) enum What {
     Exists,
     /// The store does not know what is asked of it.
     NotImplemented,
+    /// The answer makes no sense.
+    Senseless,
     /// Asking again gives the same.
     Lasting,
 }
@@ -48,7 +50,7 @@ impl Trouble {
             408 | 429 | 500 | 502 | 503 | 504 => What::Passing(wait),
             404 | 410 => What::NotFound,
             401 | 403 => What::Denied,
-            409 | 412 => What::Changed,
+            409 | 412 | 416 => What::Changed,
             501 => What::NotImplemented,
             _ => What::Lasting,
         };
@@ -81,6 +83,9 @@ impl Trouble {
                 .at(url)
                 .hint("the store or the way to it fails; raise @timeout@ to wait for longer"),
             What::Exists => exists(url),
+            What::Senseless => {
+                Error::corrupt(format!("cannot {doing}: {said}")).at(url).hint("is HF_ENDPOINT a Hub?")
+            }
             What::NotImplemented | What::Lasting => {
                 let error = Error::new(Kind::Io, format!("cannot {doing}: {said}")).at(url);
                 match said.contains("certificate") {
@@ -103,11 +108,14 @@ pub(crate) fn exists(url: &str) -> Error {
 
 fn not_found(said: &str) -> Error {
     let error = Error::not_found(format!("not found: {said}"));
-    match said.contains("NoSuchBucket") {
-        true => error.hint(
+    match said {
+        _ if said.contains("NoSuchBucket") => error.hint(
             "there is no bucket of this name at this endpoint; the region or endpoint_url may be another",
         ),
-        false => error,
+        _ if said.starts_with("the Hub has no data set") => {
+            error.hint("is the name right? A private one needs HF_TOKEN; models are not data sets")
+        }
+        _ => error,
     }
 }
 

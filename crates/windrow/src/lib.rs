@@ -32,6 +32,8 @@ pub mod format {
     pub use windrow_core::store::Io;
     pub use windrow_formats::{read_prompt, tensor_file};
 }
+#[cfg(feature = "remote")]
+pub mod download;
 mod mix;
 mod opening;
 mod order;

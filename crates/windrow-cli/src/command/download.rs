@@ -1,26 +1,27 @@
-//! `windrow download`: a data set of the Hugging Face Hub into a folder.
+//! `windrow download`: a data set of the Hugging Face Hub, a folder of a bucket or a file into a folder.
 
 use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
 use serde_json::{Value, json};
-use windrow_hub::{Failed, Hub, Named, RepoName, Report, Request};
+use windrow::download::{self, Failed, NAMED, Named, Report, Request, hub_url};
 
-use crate::args::no_stdout;
+use crate::args::{Stores, no_stdout};
 use crate::failure::{DONE, Failure, PARTLY};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
 use crate::progress::Progress;
 use crate::text;
 
-/// Download a data set from the Hugging Face Hub
+/// Download a data set from the Hugging Face Hub, or files from a store
 ///
-/// Files appear one by one, each after its size and hash were found right; a run that was stopped continues where it ended.
+/// Files appear one by one, each after its size and hash were found right; a run that was stopped continues where it ended. For the Hub
 /// HF_ENDPOINT, HF_HOME, HF_HUB_CACHE, HF_TOKEN and HF_HUB_OFFLINE are honoured.
 #[derive(Args, Debug)]
 pub(crate) struct Download {
-    /// owner/name of a data set, or time-300b
+    /// owner/name of a data set, time-300b, or a URL: s3://bucket/prefix, gs://, az://, https://host/file, hf://
+    #[arg(value_name = "REPO")]
     repo: String,
     /// Only files whose path fits; `*` goes over `/` too
     #[arg(long, value_name = "GLOB")]
@@ -34,10 +35,10 @@ pub(crate) struct Download {
     /// With time-300b: a set of folders, train or debug [default: train]
     #[arg(long, value_name = "SET", conflicts_with = "include")]
     partition_set: Option<String>,
-    /// Branch, tag or commit
-    #[arg(long, default_value = "main")]
-    revision: String,
-    /// The folder to download into [default: the name of the data set, or time300b_selected]
+    /// Branch, tag or commit of a data set [default: main]
+    #[arg(long)]
+    revision: Option<String>,
+    /// The folder to download into [default: the last name of what is downloaded, or time300b_selected]
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Replace files that hold something else
@@ -49,6 +50,8 @@ pub(crate) struct Download {
     /// Only say what would be downloaded
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    stores: Stores,
 }
 
 /// Most failed files that are reported one by one.
@@ -57,11 +60,10 @@ const MOST_FAILED: usize = 20;
 pub(crate) fn run(args: &Download, out: &mut Out) -> Result<i32, Failure> {
     args.out.as_deref().map_or(Ok(()), no_stdout)?;
     let request = request(args)?;
-    let hub = Hub::from_env()?;
     let interrupt = Interrupt::listen();
     let progress = Progress::new("download", out.quiet(), &interrupt).counting("file");
     if args.dry_run {
-        let chosen = hub.choose(&request, &progress)?;
+        let chosen = download::choose(&request, &progress)?;
         drop(progress);
         for file in &chosen.files {
             out.line(format_args!("{:>8}  {}", text::size(file.size), text::escaped(&file.path)))?;
@@ -75,7 +77,7 @@ pub(crate) fn run(args: &Download, out: &mut Out) -> Result<i32, Failure> {
         return Ok(DONE);
     }
     let started = Instant::now();
-    let mut report = hub.download(&request, &progress)?;
+    let mut report = download::download(&request, &progress)?;
     drop(progress);
     if report.done_files() == 0 && !report.failed.is_empty() {
         // It did not half work: it failed, for the first reason.
@@ -107,7 +109,7 @@ fn told(request: &Request, report: &Report, seconds: f64, out: &mut Out) -> Resu
             text::count(done)
         ))?;
     } else {
-        let here = [(report.unchanged_files, "there already"), (report.cached_files, "from the hub's cache")];
+        let here = [(report.unchanged_files, "there already"), (report.cached_files, "from the Hub's cache")];
         let here =
             here.into_iter().filter(|(n, _)| *n > 0).map(|(n, how)| format!("; {} {how}", text::count(n)));
         let (size, here) = (text::size(report.bytes), here.collect::<String>());
@@ -115,8 +117,8 @@ fn told(request: &Request, report: &Report, seconds: f64, out: &mut Out) -> Resu
     }
     let failed = |f: &Failed| json!({"path": f.path, "kind": f.error.kind().name(), "message": text::message(&f.error), "hint": f.error.hint_text()});
     out.object(json!({
-        "repo": request.repo.as_str(),
-        "revision": request.revision,
+        "repo": report.name,
+        "revision": report.revision,
         "commit": report.commit,
         "output": request.output,
         "files": report.files,
@@ -135,13 +137,13 @@ fn told(request: &Request, report: &Report, seconds: f64, out: &mut Out) -> Resu
 
 fn request(args: &Download) -> Result<Request, Failure> {
     let named = Named::find(&args.repo);
-    let repo = RepoName::parse(named.map_or(args.repo.as_str(), |named| named.repo)).map_err(|e| {
-        let names: Vec<&str> = windrow_hub::NAMED.iter().map(|named| named.name).collect();
-        e.hint(format!("it is called owner/name, as in the address of its page, or {}", names.join(", ")))
-    })?;
-    let output = args.out.clone().unwrap_or_else(|| named.map_or(repo.name(), |named| named.output).into());
-    let mut request = Request::new(repo, output);
-    request.revision.clone_from(&args.revision);
+    let (url, name) = match args.repo.contains("://") {
+        true => of_url(args)?,
+        false => of_hub(args, named)?,
+    };
+    let output = args.out.clone().unwrap_or_else(|| named.map_or(name, |named| named.output).into());
+    let mut request = Request::new(url, output);
+    request.options = args.stores.options()?;
     request.include.clone_from(&args.include);
     request.exclude.clone_from(&args.exclude);
     request.overwrite = args.overwrite;
@@ -162,6 +164,42 @@ fn request(args: &Download) -> Result<Request, Failure> {
         None => {}
     }
     Ok(request)
+}
+
+// A data set of the Hub, and its name.
+fn of_hub<'a>(args: &'a Download, named: Option<&'static Named>) -> Result<(String, &'a str), Failure> {
+    let repo = named.map_or(args.repo.as_str(), |named| named.repo);
+    let names: Vec<&str> = NAMED.iter().map(|named| named.name).collect();
+    // What is wrong with a name, and what with a revision.
+    hub_url(repo, "main").map_err(|e| {
+        let or = names.join(", ");
+        e.hint(format!(
+            "it is called owner/name, as in the address of its page, {or}, or a URL like s3://bucket/prefix"
+        ))
+    })?;
+    let name = args.repo.rsplit('/').next().unwrap_or_default();
+    Ok((hub_url(repo, args.revision.as_deref().unwrap_or("main"))?, name))
+}
+
+// A URL as it is typed, and a name for what is there: its last one, without the end of a file's.
+fn of_url(args: &Download) -> Result<(String, &str), Failure> {
+    if args.revision.is_some() {
+        return Err(usage(
+            "--revision with a URL".to_string(),
+            "hf://datasets/owner/name@REVISION names it in the URL",
+        ));
+    }
+    let path = args.repo.split_once("://").map_or("", |(_, path)| path);
+    let path = path.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let name = match args.repo.starts_with("hf://") {
+        true => last.split('@').next().unwrap_or_default(),
+        false => last.split('.').next().unwrap_or_default(),
+    };
+    match name {
+        "" => Err(usage(format!("{last:?} is not a name for a folder"), "give --out")),
+        name => Ok((args.repo.clone(), name)),
+    }
 }
 
 // The folders of a named data set that were asked for.

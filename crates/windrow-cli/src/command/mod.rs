@@ -1,6 +1,6 @@
 //! What can be typed: the commands, a file for each with its arguments, its work and its words.
 
-#[cfg(not(all(feature = "dac", feature = "download", feature = "report", feature = "text")))]
+#[cfg(not(all(feature = "dac", feature = "remote", feature = "report", feature = "text")))]
 mod absent;
 mod bench;
 mod cache;
@@ -10,7 +10,7 @@ mod coverage;
 #[cfg(feature = "text")]
 mod demo;
 mod diff;
-#[cfg(feature = "download")]
+#[cfg(feature = "remote")]
 mod download;
 mod dummy;
 #[cfg(feature = "dac")]
@@ -33,8 +33,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 #[cfg(not(feature = "text"))]
 absent::absent!(demo, Demo, "text");
-#[cfg(not(feature = "download"))]
-absent::absent!(download, Download, "download");
+#[cfg(not(feature = "remote"))]
+absent::absent!(download, Download, "remote");
 #[cfg(not(feature = "dac"))]
 absent::absent!(encode, Encode, "dac");
 #[cfg(not(feature = "report"))]

@@ -62,6 +62,24 @@ fn a_dry_run_says_what_would_come() {
 }
 
 #[test]
+fn a_url_of_a_file_is_downloaded_into_a_folder_of_its_name() {
+    let (desk, server) = (Desk::new(), Server::good(files()));
+    let url = format!("{}/datasets/some/data/resolve/{COMMIT}/README.md", server.endpoint());
+    let out = desk.windrow(&format!("download {url}?X-Signature=secret")).done();
+    assert!(out.starts_with("README: 1 file, 7 B in "), "{out}");
+    let json = desk.windrow(&format!("download {url}?X-Signature=secret --json")).json();
+    assert_eq!(
+        (&json["repo"], &json["commit"], &json["unchanged_files"]),
+        (&json!(url), &json!(null), &json!(1))
+    );
+    assert_eq!(paths(&desk, "README"), ["README.md"]);
+    let dry = download(&desk, &server, "hf://datasets/some/data@main/energy --dry-run").done();
+    assert!(dry.contains("  300 kB  x/data-1-of-1.bin\n"), "{dry}");
+    assert!(desk.windrow(&format!("download {url} --revision x")).failed(2).contains("in the URL"));
+    assert!(desk.windrow("download ftp://host/x").failed(1).contains("s3://"));
+}
+
+#[test]
 fn partitions_are_those_of_time_300b_alone() {
     let desk = Desk::new();
     let usage = |words: &str| desk.windrow(&format!("download {words}")).failed(2);
@@ -120,6 +138,10 @@ fn a_refusal_and_nobody_there_exit_1_with_a_hint() {
     let err = with("hf_wrong").failed(1);
     assert!(err.contains("403") && !err.contains("hf_wrong"), "{err}");
     with("hf_right").done();
+    // Kept by a login in the Hub's home, it is found there.
+    std::fs::create_dir_all(desk.path("hf-home")).unwrap();
+    std::fs::write(desk.path("hf-home/token"), "hf_right\n").unwrap();
+    download(&desk, &gated, "some/data --out again").done();
 
     let offline = [("HF_ENDPOINT", gated.endpoint()), ("HF_HUB_OFFLINE", "1")];
     assert!(desk.windrow_with("download some/other", &offline).failed(1).contains("HF_HUB_OFFLINE"));

@@ -41,8 +41,8 @@ mod program;
 mod report;
 #[cfg(test)]
 #[cfg(feature = "full")]
-#[expect(dead_code, reason = "the tests of windrow-hub use all of it")]
-#[path = "../../../windrow-hub/tests/it/server.rs"]
+#[expect(dead_code, reason = "the tests of windrow use all of it")]
+#[path = "../../../windrow/tests/it/download/server.rs"]
 mod server;
 #[cfg(test)]
 #[cfg(feature = "full")]

@@ -9,7 +9,7 @@ fn a_command_that_is_not_there_names_its_feature() {
         ("encode sounds --out codes --weights w.pth", "dac", cfg!(feature = "dac")),
         ("prep plan encode sounds --out codes --weights w.pth", "dac", cfg!(feature = "dac")),
         ("report data --out page.html", "report", cfg!(feature = "report")),
-        ("download some/data", "download", cfg!(feature = "download")),
+        ("download some/data", "remote", cfg!(feature = "remote")),
     ];
     for (command, feature, _) in commands.into_iter().filter(|(_, _, is_on)| !is_on) {
         let desk = Desk::new();

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{hidden_part, is_hidden, key};
+use super::{braces, hidden_part, is_hidden, key};
 use crate::error::{Error, Kind, Result};
 
 /// Whether a text has characters that stand for others.
@@ -159,27 +159,75 @@ impl Part {
         if text == "**" {
             return Part::Deep;
         }
-        let chars: Vec<char> = text.chars().collect();
-        let (mut letters, mut at) = (Vec::new(), 0);
-        while let Some(&c) = chars.get(at) {
-            at += 1;
-            letters.push(match c {
-                '*' => Letter::Many,
-                '?' => Letter::Any,
-                '[' => match class(&chars[at..]) {
-                    Some((letter, size)) => {
-                        at += size;
-                        letter
-                    }
-                    None => Letter::Is('['),
-                },
-                c => Letter::Is(c),
-            });
-        }
+        let letters = letters(text);
         match letters.iter().all(|letter| matches!(letter, Letter::Is(_))) {
             true => Part::Name(text.to_string()),
             false => Part::Pattern(letters, text.to_string()),
         }
+    }
+}
+
+fn letters(text: &str) -> Vec<Letter> {
+    let chars: Vec<char> = text.chars().collect();
+    let (mut letters, mut at) = (Vec::new(), 0);
+    while let Some(&c) = chars.get(at) {
+        at += 1;
+        letters.push(match c {
+            '*' => Letter::Many,
+            '?' => Letter::Any,
+            '[' => match class(&chars[at..]) {
+                Some((letter, size)) => {
+                    at += size;
+                    letter
+                }
+                None => Letter::Is('['),
+            },
+            c => Letter::Is(c),
+        });
+    }
+    letters
+}
+
+/// A pattern of whole paths, in which `*` and `?` stand for slashes too, as the Hub's own tools have it. `**/` may stand for no
+/// folder at all, and braces are expanded.
+///
+/// ```
+/// use windrow_core::store::glob::Flat;
+///
+/// let pattern = Flat::new("train/*.{bin,idx}")?;
+/// assert!(pattern.fits("train/a/b.bin") && pattern.fits("train/c.idx"));
+/// assert!(!pattern.fits("train/c.txt"));
+/// # Ok::<(), windrow_core::Error>(())
+/// ```
+pub struct Flat(Vec<Vec<Letter>>);
+
+impl Flat {
+    /// # Errors
+    /// `Config` for a `[` without its `]`, and braces that stand for too much.
+    pub fn new(pattern: &str) -> Result<Flat> {
+        const MOST: u64 = 10_000;
+        let wrong = || Error::config(format!("{pattern:?} is not a pattern"));
+        braces::check(pattern).map_err(|e| wrong().caused_by(e))?;
+        if braces::count(pattern) > MOST {
+            return Err(wrong().hint(format!("its braces stand for more than {MOST} names")));
+        }
+        let mut all = Vec::new();
+        braces::expand(pattern, &mut |one| {
+            for form in [one, &one.replace("**/", "")] {
+                all.push(letters(form));
+            }
+            Ok(())
+        })?;
+        // A name may hold the character, but whoever types it means a class.
+        match all.iter().flatten().any(|letter| matches!(letter, Letter::Is('['))) {
+            true => Err(wrong().hint("a `[` is closed by a `]`")),
+            false => Ok(Flat(all)),
+        }
+    }
+
+    /// Whether it stands for this path.
+    pub fn fits(&self, path: &str) -> bool {
+        self.0.iter().any(|letters| fits(letters, path))
     }
 }
 

@@ -25,15 +25,15 @@ impl Walked {
         let start = if folder.is_empty() { 0 } else { folder.len() + 1 };
         let name = |entry: &Entry| Some(hidden_part(folder, &entry.key)?.get(start..)?.to_string());
         let mut names: Vec<String> = self.hidden.iter().filter_map(name).collect();
-        names.retain(|name| !is_of_a_run(name));
         names.sort();
         names.dedup();
         names
     }
 }
 
-// What a run of ours has beside its output while it writes: its lock, and the folder or file that is not whole yet.
-fn is_of_a_run(name: &str) -> bool {
+/// Whether it is what a run of ours has beside its output while it writes: its lock, and the folder or file that is not whole
+/// yet.
+pub fn is_of_a_run(name: &str) -> bool {
     let name = name.rsplit('/').next().unwrap_or(name);
     let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     name.starts_with('.')

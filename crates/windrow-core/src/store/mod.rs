@@ -45,7 +45,7 @@ pub use expand::{
 pub use expand::{expand_to, expanded};
 pub use file::{Io, Local};
 pub use file_system::is_of_another_machine;
-pub use hidden::{Walked, hidden_part, is_hidden, not_only_hidden, only_hidden, some_of};
+pub use hidden::{Walked, hidden_part, is_hidden, is_of_a_run, not_only_hidden, only_hidden, some_of};
 pub use kept::changed_ns;
 pub use kept::{kept, modified_ns};
 pub use map::Map;

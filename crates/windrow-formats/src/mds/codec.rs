@@ -38,7 +38,10 @@ impl Codec {
         let stored = object.read(0, usize::try_from(object.size()).unwrap_or(usize::MAX), &mut scratch)?;
         let expanded = match self {
             Codec::Brotli => read(brotli_decompressor::Decompressor::new(stored, 4096), most),
+            #[cfg(feature = "bzip2")]
             Codec::Bzip2 => read(bzip2::read::MultiBzDecoder::new(stored), most),
+            #[cfg(not(feature = "bzip2"))]
+            Codec::Bzip2 => return Err(Error::built_without("bzip2").at(object.name())),
             Codec::Snappy => match snap::raw::decompress_len(stored).map(|found| found as u64) {
                 Ok(found) if found > most || found > SNAPPY_MOST * object.size() => {
                     return Err(corrupt(format!(

@@ -168,7 +168,7 @@ impl Job {
             "eos": self.eos,
             "task_bytes": self.task_bytes,
         });
-        hash_of(&decides.to_string())
+        hash_of(decides.to_string())
     }
 
     /// Reads one.

@@ -169,7 +169,7 @@ fn work_hash(wanted: &Manifest) -> String {
     if let Some(lock) = &mut decides.tokenizer {
         lock.windrow.clear();
     }
-    hash_of(&format!("{WORK_LAYOUT}\n{}", decides.to_text()))
+    hash_of(format!("{WORK_LAYOUT}\n{}", decides.to_text()))
 }
 
 fn packing(stems: Vec<String>, rules: &Rules, options: &TokenizeOptions, place: &Place) -> Packing {

@@ -169,8 +169,9 @@ impl Backend for Cloud {
             let path = path(key)?;
             let found = noted(self.store.get_opts(&path, options)).await?;
             let (total, tag) = (Some(found.meta.size), found.meta.e_tag.clone().map(quoted));
+            let hash = hash_among(&found.attributes);
             let body = found.into_stream().map_err(|e| Trouble::passing(in_words(&e)));
-            Ok(Got { total, tag, body: Box::pin(body) })
+            Ok(Got { total, tag, hash, body: Box::pin(body) })
         })
     }
 

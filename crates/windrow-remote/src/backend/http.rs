@@ -138,7 +138,7 @@ pub(super) fn got(answer: Response, range: &Range<u64>) -> Result<Got, Trouble> 
         },
     };
     let body = answer.bytes_stream().map_err(|e| Trouble::passing(unanswered(e).said));
-    Ok(Got { total, tag, body: Box::pin(body) })
+    Ok(Got { total, tag, hash: None, body: Box::pin(body) })
 }
 
 /// Asks for a range, if the version is still the same.
@@ -147,7 +147,6 @@ pub(super) async fn get_range(
     url: &str,
     range: Range<u64>,
     tag: Option<&str>,
-    token: Option<&str>,
 ) -> Result<Response, Trouble> {
     let mut request =
         client.get(url).header("range", format!("bytes={}-{}", range.start, range.end.saturating_sub(1)));
@@ -156,9 +155,6 @@ pub(super) async fn get_range(
             Some(time) => request.header("if-unmodified-since", time),
             None => request.header("if-match", tag),
         };
-    }
-    if let Some(token) = token {
-        request = request.bearer_auth(token);
     }
     request.send().await.map_err(unanswered)
 }
@@ -195,7 +191,7 @@ impl Http {
 
     // The range of one byte tells the size as well.
     async fn by_one_byte(&self, key: &str) -> Result<Meta, Trouble> {
-        let answer = checked(get_range(&self.client, &self.url(key), 0..1, None, None).await?).await?;
+        let answer = checked(get_range(&self.client, &self.url(key), 0..1, None).await?).await?;
         let tag = tag_of(answer.headers());
         let found = got(answer, &(0..1))?;
         Ok(Meta { key: key.to_string(), size: found.total.unwrap_or(1), tag, hash: None })
@@ -227,7 +223,7 @@ impl Backend for Http {
 
     fn get<'a>(&'a self, key: &'a str, range: Range<u64>, tag: Option<&'a str>) -> Answer<'a, Got> {
         Box::pin(async move {
-            let answer = get_range(&self.client, &self.url(key), range.clone(), tag, None).await?;
+            let answer = get_range(&self.client, &self.url(key), range.clone(), tag).await?;
             got(checked(answer).await?, &range)
         })
     }

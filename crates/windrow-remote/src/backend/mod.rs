@@ -10,6 +10,7 @@ mod kept_hash;
 mod near;
 mod sink;
 
+pub use hub::hub_home;
 pub(crate) use hub::pinned;
 
 use std::ops::Range;
@@ -46,6 +47,8 @@ pub(crate) struct Got {
     /// Size of the whole object, where it was said.
     pub(crate) total: Option<u64>,
     pub(crate) tag: Option<String>,
+    /// As [`Meta::hash`].
+    pub(crate) hash: Option<String>,
     pub(crate) body: Body,
 }
 

@@ -6,10 +6,41 @@ use std::time::Duration;
 use windrow_core::{Kind, store::Store};
 use windrow_remote::{Location, Options, Remote};
 
-use crate::server::{Answer, Server};
+use crate::server::{Answer, Asked, Server};
 use crate::{content, open, options, read};
 
 const MIB: usize = 1 << 20;
+
+#[test]
+fn a_stream_goes_on_where_it_was_cut_and_says_when_the_object_is_another_one() {
+    let whole = content(5 * MIB);
+    let server = Server::new([("x", whole.clone())]);
+    let (store, _) = open(&server.url, "x", options());
+    let entry = store.entry("x").unwrap();
+    let stream = |start: usize| {
+        let mut came = whole[..start].to_vec();
+        let done = store.stream(&entry, start as u64, &mut |at, bytes| {
+            came.truncate(at as usize);
+            came.extend_from_slice(bytes);
+            Ok(())
+        });
+        done.map(|_| came)
+    };
+    server.asked();
+    server.script(|asked| Answer { cut: (asked.number % 3 < 2).then_some(MIB), ..Answer::default() });
+    for start in [0, 1, 3 * MIB, whole.len()] {
+        assert!(stream(start).unwrap() == whole);
+    }
+    assert!(server.asked().iter().all(|asked| asked.if_match.is_some() && asked.range.is_some()));
+    // A server that knows no ranges gives all again.
+    let cut = |asked: &Asked| asked.number.is_multiple_of(2).then_some(MIB);
+    server.script(move |asked| Answer { ignores_range: true, cut: cut(asked), ..Answer::default() });
+    assert!(stream(0).unwrap() == whole);
+    server.script(|_| Answer::default());
+    server.replace("x", content(MIB));
+    let e = stream(0).unwrap_err();
+    assert_eq!(e.kind(), Kind::Stale, "{e}");
+}
 
 #[test]
 fn what_passes_is_not_seen() {

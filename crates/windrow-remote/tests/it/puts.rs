@@ -52,6 +52,8 @@ fn an_object_is_created_once_and_replaced_where_that_is_said() {
     let e = store.put("a/x.bin", other.object(), false).unwrap_err();
     assert_eq!((e.kind(), e.place().file.as_deref()), (Kind::Exists, Some("s3://b/a/x.bin")), "{e}");
     assert_eq!(server.file("b/a/x.bin").unwrap(), b"one");
+    let told = store.stream(&store.entry("a/x.bin").unwrap(), 0, &mut |_, _| Ok(())).unwrap();
+    assert_eq!(told.unwrap(), format!("{:016x}", xxhash_rust::xxh3::xxh3_64(b"one")));
     server.asked();
     assert_eq!(store.put("a/x.bin", other.object(), true).unwrap(), Put::Sent);
     assert_eq!(server.file("b/a/x.bin").unwrap(), b"two");

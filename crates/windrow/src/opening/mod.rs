@@ -137,7 +137,7 @@ fn not_read(probe: &Probe, source: &SharedSource) -> Vec<String> {
     }
     let files: HashSet<String> = source.files().into_iter().map(|info| info.file).collect();
     let is_read = |name: &&String| files.contains(&probe.store.display(&probe.below(name)));
-    probe.hidden.iter().filter(|name| !is_read(name)).cloned().collect()
+    probe.hidden.iter().filter(|name| !is_read(name) && !store::is_of_a_run(name)).cloned().collect()
 }
 
 /// The path that a file:// URL names; any other path as it is.

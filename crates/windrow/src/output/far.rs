@@ -42,7 +42,7 @@ impl Far {
         let url = format!("{}/{}", location.root, location.key);
         let store = Remote::new(location, crate::opening::remote::of_store(stores))?;
         let place = Place { store, location: location.clone(), shape };
-        let run = hash_of(&format!("{url}\n{}", task.described));
+        let run = hash_of(format!("{url}\n{}", task.described));
         let cache = stores.cache.clone().map_or_else(cache_folder, Ok)?;
         let scratch = std::path::absolute(&cache).unwrap_or(cache).join(FOLDER).join(&run);
         scratch.parent().map_or(Ok(false), files::make_folder)?;

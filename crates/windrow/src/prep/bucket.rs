@@ -40,7 +40,7 @@ impl Bucket {
             None => stores.cache.clone().map_or_else(cache_folder, Ok)?.join(FOLDER),
         };
         // Of this process alone.
-        let own = hash_of(&format!("{hash} {} {:?}", std::process::id(), std::time::SystemTime::now()));
+        let own = hash_of(format!("{hash} {} {:?}", std::process::id(), std::time::SystemTime::now()));
         let scratch = std::path::absolute(&scratch).unwrap_or(scratch).join(format!("prep-{own}"));
         Ok(Bucket {
             remote: Arc::new(remote),

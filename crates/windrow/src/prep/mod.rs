@@ -214,8 +214,7 @@ impl Prep {
         let own = (rank..tasks).step_by(usize::try_from(of.max(1)).unwrap_or(usize::MAX));
         let mut all: Vec<u64> = own.collect();
         if steal {
-            let seed =
-                u64::from_str_radix(&hash_of(&format!("{} {rank}", self.job.hash)), 16).unwrap_or(rank);
+            let seed = u64::from_str_radix(&hash_of(format!("{} {rank}", self.job.hash)), 16).unwrap_or(rank);
             let order = Permutation::new(seed, tasks);
             all.extend((0..tasks).map(|i| order.apply(i)).filter(|task| task % of.max(1) != rank));
         }

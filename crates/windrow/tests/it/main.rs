@@ -11,6 +11,9 @@ mod docs;
 #[cfg(all(feature = "zarr", feature = "text"))]
 mod documents;
 #[cfg(test)]
+#[cfg(feature = "remote")]
+mod download;
+#[cfg(test)]
 #[cfg(feature = "zarr")]
 mod every_format;
 #[cfg(test)]

@@ -48,8 +48,8 @@ fn a_build_brings_no_more_crates_than_it_is_allowed() {
     for (what, args, most) in [
         ("windrow", "-p windrow -e normal", 70),
         ("make demo", "-p windrow-cli --no-default-features --features text -e normal", 180),
-        ("the command", "-p windrow-cli -e normal", 395),
-        ("the workspace and its tests", "--workspace -e normal,build,dev", 450),
+        ("the command", "-p windrow-cli -e normal", 385),
+        ("the workspace and its tests", "--workspace -e normal,build,dev", 440),
     ] {
         let found = tree(args).len();
         assert!(found <= most, "{what}: {found} crates, at most {most} are allowed");

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use windrow_core::{Error, Result};
-use windrow_hub::{Hub, Patience, RepoName, Report, Request};
+use windrow::download::{Report, Request, download, hub_url};
+use windrow::{Error, Result};
 
-use crate::server::{REPO, Server};
+use super::server::{REPO, Server};
 
-pub(crate) const QUICK: Patience =
-    Patience { retries: 4, first_wait: Duration::from_millis(1), silence: Duration::from_millis(300) };
+/// How long a server may bring nothing: a quarter of it on a connection that is open.
+pub(crate) const QUICK: Duration = Duration::from_secs(2);
 
 pub(crate) struct Desk(TempDir);
 
@@ -31,16 +31,22 @@ impl Desk {
         fs::write(path, content).unwrap();
     }
 
-    pub(crate) fn hub(&self, server: &Server) -> Hub {
-        Hub::new(server.endpoint(), self.path("home")).unwrap().patience(QUICK)
+    /// All of the data set, without what this machine has of a real Hub.
+    pub(crate) fn request(&self, server: &Server) -> Request {
+        self.request_of(server.endpoint(), &hub_url(REPO, "main").unwrap())
     }
 
-    pub(crate) fn request(&self) -> Request {
-        Request::new(RepoName::parse(REPO).unwrap(), self.path("out"))
+    pub(crate) fn request_of(&self, endpoint: &str, url: &str) -> Request {
+        let mut request = Request::new(url, self.path("out"));
+        request.options.timeout = Some(QUICK);
+        request.options.store_options.insert("endpoint_url".to_string(), endpoint.to_string());
+        request.options.store_options.insert("token".to_string(), "hf_unneeded".to_string());
+        (request.hub_cache, request.is_offline) = (Some(self.path("cache")), false);
+        request
     }
 
     pub(crate) fn get(&self, server: &Server) -> Result<Report> {
-        self.hub(server).download(&self.request(), &())
+        download(&self.request(server), &())
     }
 
     /// A download in which nothing may be missing.

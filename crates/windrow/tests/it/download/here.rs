@@ -2,13 +2,13 @@
 
 use std::os::unix::fs::symlink;
 
-use windrow_core::Kind;
-use windrow_hub::Report;
+use windrow::Kind;
+use windrow::download::{Report, download};
 
-use crate::desk::Desk;
-use crate::server::{COMMIT, Remote, Server, large, noise, small};
+use super::desk::Desk;
+use super::server::{COMMIT, Remote, Server, large, noise, small};
 
-const CACHED: &str = "home/hub/datasets--some--data";
+const CACHED: &str = "cache/datasets--some--data";
 
 fn files() -> Vec<Remote> {
     vec![small("README.md", "# data\n"), large("a/x.bin", noise(1000)), large("b/y.bin", noise(2000))]
@@ -27,8 +27,10 @@ fn cache(desk: &Desk, files: &[Remote]) {
     }
 }
 
-fn offline(desk: &Desk, server: &Server) -> windrow_core::Result<Report> {
-    desk.hub(server).offline(true).download(&desk.request(), &())
+fn offline(desk: &Desk, server: &Server) -> windrow::Result<Report> {
+    let mut request = desk.request(server);
+    request.is_offline = true;
+    download(&request, &())
 }
 
 #[test]
@@ -61,7 +63,7 @@ fn offline_the_cache_must_do_and_no_connection_is_opened() {
     let expected = files().into_iter().map(|f| (f.path, f.content)).collect();
     assert_eq!(desk.seen(), expected);
     // Again, from what is in the folder.
-    std::fs::remove_dir_all(desk.path("home")).unwrap();
+    std::fs::remove_dir_all(desk.path("cache")).unwrap();
     assert_eq!(offline(&desk, &server).unwrap().unchanged_files, 3);
     assert!(server.log().is_empty());
 }

@@ -1,9 +1,10 @@
 //! Who may read what, and listings that lie.
 
-use windrow_core::Kind;
+use windrow::Kind;
+use windrow::download::{download, hub_url};
 
-use crate::desk::Desk;
-use crate::server::{COMMIT, Fault, Server, Setup, large, noise, small};
+use super::desk::Desk;
+use super::server::{COMMIT, Fault, Server, Setup, large, noise, small};
 
 fn gated() -> Server {
     Server::start(Setup {
@@ -26,27 +27,25 @@ fn listing(entries: &str) -> Server {
 #[test]
 fn the_token_goes_to_the_endpoint_and_to_nobody_else() {
     let (desk, server) = (Desk::new(), gated());
-    let hub = desk.hub(&server).token(Some("hf_right".to_string()));
-    assert_eq!(hub.download(&desk.request(), &()).unwrap().done_files(), 2);
+    let mut request = desk.request(&server);
+    request.options.store_options.insert("token".to_string(), "hf_right".to_string());
+    assert_eq!(download(&request, &()).unwrap().done_files(), 2);
     for seen in server.log() {
         assert_eq!(seen.header("authorization").is_some(), !seen.is_cdn, "{seen:?}");
     }
     assert!(server.log().iter().any(|seen| seen.is_cdn));
-
-    // Kept by a login in the hub's home, it is found there.
-    desk.write("home/token", "hf_right\n");
-    std::fs::remove_dir_all(desk.path("out")).unwrap();
-    desk.all(&server);
 }
 
 #[test]
 fn without_the_token_or_with_a_wrong_one_the_error_says_how_to_mend_it() {
     let (desk, server) = (Desk::new(), gated());
-    for (token, says) in [(None, "HF_TOKEN"), (Some("hf_wrong"), "owner")] {
-        let hub = desk.hub(&server).token(token.map(str::to_string));
-        let e = hub.download(&desk.request(), &()).unwrap_err();
+    for (name, value) in [("anon", "true"), ("token", "hf_wrong")] {
+        let mut request = desk.request(&server);
+        request.options.store_options.insert(name.to_string(), value.to_string());
+        let e = download(&request, &()).unwrap_err();
         assert_eq!(e.kind(), Kind::Io);
-        assert!(e.hint_text().unwrap().contains(says), "{e}");
+        let hint = e.hint_text().unwrap();
+        assert!(hint.contains("HF_TOKEN") && hint.contains("its page"), "{e}");
         assert!(!format!("{e:#}").contains("hf_wrong"), "{e}");
     }
     // A refusal is not asked about again.
@@ -57,22 +56,18 @@ fn without_the_token_or_with_a_wrong_one_the_error_says_how_to_mend_it() {
 #[test]
 fn a_name_or_revision_that_is_not_there_says_so() {
     let (desk, server) = (Desk::new(), Server::good(vec![small("a", "1")]));
-    let mut request = desk.request();
-    request.repo = windrow_hub::RepoName::parse("some/thing-else").unwrap();
-    let e = desk.hub(&server).download(&request, &()).unwrap_err();
+    let get = |repo, revision| {
+        let mut request = desk.request(&server);
+        request.url = hub_url(repo, revision)?;
+        download(&request, &())
+    };
+    let e = get("some/thing-else", "main").unwrap_err();
     assert_eq!(e.kind(), Kind::NotFound);
     assert!(e.message().contains("some/thing-else"), "{e}");
 
-    let mut request = desk.request();
-    request.revision = "v9".to_string();
-    assert_eq!(desk.hub(&server).download(&request, &()).unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(get("some/data", "v9").unwrap_err().kind(), Kind::NotFound);
     for revision in ["", "../../x", "a b", "a?b"] {
-        request.revision = revision.to_string();
-        assert_eq!(
-            desk.hub(&server).download(&request, &()).unwrap_err().kind(),
-            Kind::Config,
-            "{revision:?}"
-        );
+        assert_eq!(get("some/data", revision).unwrap_err().kind(), Kind::Config, "{revision:?}");
     }
 }
 

@@ -2,27 +2,27 @@
 
 use std::collections::BTreeSet;
 
-use globset::{Glob, GlobMatcher};
+use windrow_core::store::glob::Flat;
 use windrow_core::{Error, Result};
 
-use crate::remote_file::RemoteFile;
+use super::file::RemoteFile;
 
 /// Most names in a hint.
 const MOST_NAMES: usize = 24;
 
 /// Which files are wanted: those that a pattern of `include` chooses (all, without any) and none of `exclude` leaves out.
 ///
-/// As in the hub's own tools `*` also goes over `/`, and a pattern that ends in `/` means all below it.
-pub(crate) struct Selection<'a> {
+/// As in the Hub's own tools `*` also goes over `/`, and a pattern that ends in `/` means all below it.
+pub(super) struct Selection<'a> {
     include: &'a [String],
-    wanted: Vec<GlobMatcher>,
-    unwanted: Vec<GlobMatcher>,
+    wanted: Vec<Flat>,
+    unwanted: Vec<Flat>,
 }
 
 impl<'a> Selection<'a> {
     /// # Errors
     /// `Config` for a pattern that is none.
-    pub(crate) fn new(include: &'a [String], exclude: &[String]) -> Result<Selection<'a>> {
+    pub(super) fn new(include: &'a [String], exclude: &[String]) -> Result<Selection<'a>> {
         Ok(Selection { include, wanted: globs(include)?, unwanted: globs(exclude)? })
     }
 
@@ -30,9 +30,9 @@ impl<'a> Selection<'a> {
     ///
     /// # Errors
     /// `NotFound` when a pattern of `include` chooses nothing, or nothing is left.
-    pub(crate) fn of(&self, mut files: Vec<RemoteFile>) -> Result<Vec<RemoteFile>> {
-        let any = |globs: &[GlobMatcher], path: &str| globs.iter().any(|glob| glob.is_match(path));
-        let is_idle = |glob: &GlobMatcher| !files.iter().any(|file| glob.is_match(&file.path));
+    pub(super) fn of(&self, mut files: Vec<RemoteFile>) -> Result<Vec<RemoteFile>> {
+        let any = |globs: &[Flat], path: &str| globs.iter().any(|glob| glob.fits(path));
+        let is_idle = |glob: &Flat| !files.iter().any(|file| glob.fits(&file.path));
         if let Some(i) = self.wanted.iter().position(is_idle) {
             return Err(Error::not_found(format!(
                 "{:?} chooses none of {} files",
@@ -45,19 +45,18 @@ impl<'a> Selection<'a> {
             (self.wanted.is_empty() || any(&self.wanted, &f.path)) && !any(&self.unwanted, &f.path)
         });
         match files.is_empty() {
-            true => Err(Error::not_found("no file is left to download")
-                .hint("the data set is empty, or all is left out")),
+            true => {
+                Err(Error::not_found("no file is left to download")
+                    .hint("it is empty there, or all is left out"))
+            }
             false => Ok(files),
         }
     }
 }
 
-fn globs(patterns: &[String]) -> Result<Vec<GlobMatcher>> {
+fn globs(patterns: &[String]) -> Result<Vec<Flat>> {
     let glob = |pattern: &String| {
-        let whole = if pattern.ends_with('/') { format!("{pattern}*") } else { pattern.clone() };
-        let glob = Glob::new(&whole)
-            .map_err(|e| Error::config(format!("{pattern:?} is not a pattern")).caused_by(e))?;
-        Ok(glob.compile_matcher())
+        Flat::new(&if pattern.ends_with('/') { format!("{pattern}*") } else { pattern.clone() })
     };
     patterns.iter().map(glob).collect()
 }
@@ -77,7 +76,7 @@ fn names(files: &[RemoteFile]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::Digest;
+    use crate::download::digest::Digest;
 
     fn chosen(include: &[&str], exclude: &[&str]) -> Result<String> {
         let paths = [
@@ -101,6 +100,11 @@ mod tests {
         assert_eq!(chosen(&["energy/**"], &[]).unwrap(), "energy/x/meta.json");
         assert_eq!(chosen(&["other/"], &[]).unwrap(), "other/m4/b.bin");
         assert_eq!(chosen(&["*.bin"], &["other/*"]).unwrap(), "energy_2/y/a.bin");
+        assert_eq!(
+            chosen(&["{energy,other}/**/*.{json,bin}"], &[]).unwrap(),
+            "energy/x/meta.json other/m4/b.bin"
+        );
+        assert_eq!(chosen(&["**/README.md"], &[]).unwrap(), "README.md");
         assert_eq!(chosen(&[], &["energy*", "other*"]).unwrap(), "README.md");
     }
 

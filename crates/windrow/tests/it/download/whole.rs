@@ -3,11 +3,12 @@
 use std::fs;
 use std::sync::Mutex;
 
-use windrow_core::Kind;
-use windrow_core::{Progress, Watch};
+use windrow::Kind;
+use windrow::download::{choose, download};
+use windrow::prepare::{Progress, Watch};
 
-use crate::desk::Desk;
-use crate::server::{Fault, Remote, Server, large, noise, small};
+use super::desk::Desk;
+use super::server::{Fault, Remote, Server, large, noise, small};
 
 fn files() -> Vec<Remote> {
     vec![
@@ -72,17 +73,17 @@ fn patterns_choose_files() {
         large("a/x.lock", "2"),
         large("b/y.bin", "3"),
     ]);
-    let mut request = desk.request();
+    let mut request = desk.request(&server);
     request.include = vec!["a/**".to_string()];
     request.exclude = vec!["**/*.lock".to_string()];
-    let chosen = desk.hub(&server).choose(&request, &()).unwrap();
+    let chosen = choose(&request, &()).unwrap();
     assert_eq!(chosen.files.iter().map(|f| (f.path.as_str(), f.size)).collect::<Vec<_>>(), [("a/x.bin", 1)]);
     assert!(!desk.path("out").exists());
-    desk.hub(&server).download(&request, &()).unwrap();
+    download(&request, &()).unwrap();
     assert_eq!(desk.seen().keys().collect::<Vec<_>>(), ["a/x.bin"]);
 
     request.include = vec!["c/**".to_string()];
-    let e = desk.hub(&server).download(&request, &()).unwrap_err();
+    let e = download(&request, &()).unwrap_err();
     assert_eq!(e.kind(), Kind::NotFound);
     assert!(e.hint_text().unwrap().contains("a, b"), "{e}");
 }
@@ -99,9 +100,9 @@ fn a_newer_commit_replaces_what_was_downloaded_and_nothing_else() {
     assert_eq!(desk.seen()["a"], b"22");
     assert_eq!(desk.seen()["b"], b"mine");
 
-    let mut request = desk.request();
+    let mut request = desk.request(&newer);
     request.overwrite = true;
-    assert!(desk.hub(&newer).download(&request, &()).unwrap().failed.is_empty());
+    assert!(download(&request, &()).unwrap().failed.is_empty());
     assert_eq!(desk.seen()["b"], b"22");
 }
 
@@ -132,13 +133,15 @@ fn another_choice_of_files_keeps_what_the_first_had_begun() {
         (true, _) => Fault::Status(404, ""),
         _ => Fault::None,
     });
-    let (mut first, mut second) = (desk.request(), desk.request());
-    first.include = vec!["a".to_string()];
-    second.include = vec!["b".to_string()];
-    assert_eq!(desk.hub(&cut).download(&first, &()).unwrap().failed.len(), 1);
+    let of = |server: &Server, path: &str| {
+        let mut request = desk.request(server);
+        request.include = vec![path.to_string()];
+        download(&request, &()).unwrap()
+    };
+    assert_eq!(of(&cut, "a").failed.len(), 1);
     let server = Server::good(files);
-    assert_eq!(desk.hub(&server).download(&second, &()).unwrap().done_files(), 1);
-    assert_eq!(desk.hub(&server).download(&first, &()).unwrap().resumed_bytes, 500);
+    assert_eq!(of(&server, "b").done_files(), 1);
+    assert_eq!(of(&server, "a").resumed_bytes, 500);
     assert!(desk.hidden(".part").is_empty());
 }
 
@@ -153,7 +156,7 @@ fn progress_goes_up_to_the_whole() {
     let desk = Desk::new();
     let server = Server::good(vec![large("x.bin", noise(100_000)), large("y.bin", noise(5))]);
     let heard = Heard(Mutex::default());
-    desk.hub(&server).download(&desk.request(), &heard).unwrap();
+    download(&desk.request(&server), &heard).unwrap();
     let heard = heard.0.into_inner().unwrap();
     let last = heard.last().unwrap();
     assert_eq!((last.done_bytes, last.total_bytes, last.records), (100_005, 100_005, 2));
@@ -171,7 +174,7 @@ fn two_runs_do_not_write_into_one_folder() {
     let desk = Desk::new();
     let server = Server::good(vec![large("x.bin", noise(10))]);
     let second = Second(&desk, &server, Mutex::default());
-    desk.hub(&server).download(&desk.request(), &second).unwrap();
+    download(&desk.request(&server), &second).unwrap();
     let kinds = second.2.into_inner().unwrap();
     assert!(!kinds.is_empty() && kinds.iter().all(|kind| *kind == Kind::Exists), "{kinds:?}");
 }

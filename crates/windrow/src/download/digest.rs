@@ -1,4 +1,4 @@
-//! What a file of the hub must hash to: SHA-256 of its content, or git's SHA-1 of a small one.
+//! What a file must hash to: the Hub lists SHA-256 of the content, or git's SHA-1 of a small one. Other stores name a version.
 
 use std::fmt;
 use std::fs::File;
@@ -8,9 +8,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha1_smol::Sha1;
 use sha2::{Digest as _, Sha256};
-use windrow_core::{Error, Result};
+use windrow_core::{Error, Result, stop};
 
-/// A file's hash, as lower-case hexadecimal digits.
+/// A file's hash, as lower-case hexadecimal digits, or what its store calls its version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Digest {
@@ -18,6 +18,8 @@ pub enum Digest {
     Sha256(String),
     /// SHA-1 of `blob <size>\0` and the content, as git names it: small files.
     Git(String),
+    /// A name of the version, which the content does not give; empty where the store tells none.
+    Tag(String),
 }
 
 impl Digest {
@@ -31,33 +33,36 @@ impl Digest {
         }
     }
 
-    /// The digits.
-    pub fn hex(&self) -> &str {
+    /// The digits, or the name.
+    pub fn text(&self) -> &str {
         match self {
-            Digest::Sha256(hex) | Digest::Git(hex) => hex,
+            Digest::Sha256(text) | Digest::Git(text) | Digest::Tag(text) => text,
         }
     }
 
-    /// What the file hashes to, in the same way; stops early, with `None`, when `stopped`.
-    pub(crate) fn of_file(
-        &self,
-        path: &Path,
-        size: u64,
-        stopped: &dyn Fn() -> bool,
-    ) -> Result<Option<Digest>> {
-        let hex = match self {
+    /// Whether two files of this digest have the same content.
+    pub(super) fn tells(&self) -> bool {
+        !self.text().is_empty()
+    }
+
+    /// What the content of a file gives in the same way; `None` where it gives nothing.
+    ///
+    /// # Errors
+    /// `Io`; `Interrupted`.
+    pub(super) fn of_file(&self, path: &Path, size: u64) -> Result<Option<Digest>> {
+        Ok(match self {
             Digest::Sha256(_) => {
                 let mut hash = Sha256::new();
-                let is_read = read(path, stopped, |bytes| hash.update(bytes))?;
-                is_read.then(|| hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+                read(path, |bytes| hash.update(bytes))?;
+                Some(Digest::Sha256(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()))
             }
             Digest::Git(_) => {
                 let mut hash = Sha1::from(format!("blob {size}\0"));
-                let is_read = read(path, stopped, |bytes| hash.update(bytes))?;
-                is_read.then(|| hash.digest().to_string())
+                read(path, |bytes| hash.update(bytes))?;
+                Some(Digest::Git(hash.digest().to_string()))
             }
-        };
-        Ok(hex.and_then(|hex| Digest::parse(&hex)))
+            Digest::Tag(_) => None,
+        })
     }
 }
 
@@ -66,20 +71,19 @@ impl fmt::Display for Digest {
         match self {
             Digest::Sha256(hex) => write!(f, "sha256 {hex}"),
             Digest::Git(hex) => write!(f, "git sha1 {hex}"),
+            Digest::Tag(name) => write!(f, "version {name}"),
         }
     }
 }
 
-// Gives all of a file to `take`; false when it was stopped.
-fn read(path: &Path, stopped: &dyn Fn() -> bool, mut take: impl FnMut(&[u8])) -> Result<bool> {
+// Gives all of a file to `take`.
+fn read(path: &Path, mut take: impl FnMut(&[u8])) -> Result<()> {
     let mut file = File::open(path).map_err(|e| Error::io("open the file", path, e))?;
     let mut buffer = vec![0; 1 << 20];
     loop {
-        if stopped() {
-            return Ok(false);
-        }
+        stop::go_on()?;
         match file.read(&mut buffer).map_err(|e| Error::io("read the file", path, e))? {
-            0 => return Ok(true),
+            0 => return Ok(()),
             n => take(&buffer[..n]),
         }
     }
@@ -99,8 +103,7 @@ mod tests {
             "ce013625030ba8dba906f756967f9e9ca394464a",
         ] {
             let digest = Digest::parse(hex).unwrap();
-            assert_eq!(digest.of_file(path.path(), 6, &|| false).unwrap(), Some(digest.clone()));
-            assert_eq!(digest.of_file(path.path(), 6, &|| true).unwrap(), None);
+            assert_eq!(digest.of_file(path.path(), 6).unwrap(), Some(digest.clone()));
         }
         assert_eq!(Digest::parse("CE013625030ba8dba906f756967f9e9ca394464a"), None);
         assert_eq!(Digest::parse("abc"), None);
