@@ -314,7 +314,7 @@ impl Masked {
 }
 
 const LABELS_HINT: &str = "a mask is 0 and 1; labels are -100 or the token beside them, not shifted; other labels are read with @columns@ and \
-                           the view rows; @mask_column=none@ trains on all tokens";
+                           @rows_view@; @mask_column=none@ trains on all tokens";
 
 fn of_array(array: &Array) -> Option<Vec<i64>> {
     if array.shape.len() != 1 {

@@ -159,7 +159,7 @@ impl Identity {
             _ => "open the same data with the same view, order and dtype as the run that saved the state",
         };
         let hashed = differing.iter().any(|(_, ours, theirs)| is_hash(ours) || is_hash(theirs));
-        let lists = "; @diff_recipe@ of that run lists what differs";
+        let lists = "; @diff_recipe@ lists what differs";
         hint.to_string() + if hashed { lists } else { "" }
     }
 

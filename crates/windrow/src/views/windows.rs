@@ -138,7 +138,7 @@ impl ViewKind for Windows {
             info.is_some_and(|info| info.takes("axis")) && data.source.schema().channels.is_none();
         let hint = match reads_axis && data.options.axis.is_none() {
             true => {
-                "if an array [T, C] is one series, open it with @axis=time@; else segments packs short series"
+                "if an array [T, C] is one series, open it with @open_with_time@; else segments packs short series"
             }
             false => "segments packs short series without padding",
         };

@@ -74,7 +74,7 @@ fn json_that_is_no_series_is_refused() {
                 "[{\"x\": [1], \"y\": [2]}]",
                 Some(0),
                 20,
-                &["expected the key `sequence` in a record, found none", "numbers are in x, y", "column="],
+                &["expected the key `sequence` in a record, found none", "numbers are in x, y", ".column(…)"],
             ),
             ("[{\"x\": [1]}, {\"y\": [2]}]", Some(1), 22, &["expected the key `x`", "other keys: y"]),
             (
