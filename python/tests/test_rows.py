@@ -162,7 +162,7 @@ def test_values_without_names_have_no_columns(tmp_path):
 def test_numbers_are_refused_with_the_views_that_take_them(tmp_path):
     path = tmp_path / "tokens.bin"
     np.arange(10, dtype=np.uint16).tofile(path)
-    with pytest.raises(wr.ConfigError, match=r"numbers[\s\S]*records\(length\)"):
+    with pytest.raises(wr.ConfigError, match=r"numbers[\s\S]*the view records"):
         wr.open(path, dtype="uint16").rows()
     with pytest.raises(wr.ConfigError, match="keep the dtypes"):
         wr.Loader(wr.open(GOLDEN / "webdataset" / "mixed").rows(), 2, dtype="int32")
