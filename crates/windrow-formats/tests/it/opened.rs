@@ -279,7 +279,10 @@ fn other_programs_files_are_never_read_as_ids() {
                         Options { dtype: Some(dtype), format: format.clone(), ..Options::default() };
                     for path in ["x.bin", ""] {
                         // Of one file alone the content says what it is.
-                        if ["numpy", "llm.c", "TFRecord"].contains(&word) && format.is_none() && path == "x.bin" {
+                        if ["numpy", "llm.c", "TFRecord"].contains(&word)
+                            && format.is_none()
+                            && path == "x.bin"
+                        {
                             continue;
                         }
                         let path = folder.path().join(path);
