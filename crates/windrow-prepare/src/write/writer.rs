@@ -61,7 +61,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins at `out`, which names what [`WriteInfo::target`] says. `schema` says dtype and channels of the records.
+    /// Begins at `out`, which names what [`WriteInfo::target`](windrow_core::format::write::WriteInfo::target) says. `schema` says dtype and channels of the records.
     ///
     /// # Errors
     /// `Exists` when something is there and `overwrite` is not set, or when it is not what this format writes; `Config`
