@@ -30,7 +30,7 @@ rust-test:
 
 # Each feature alone: that it compiles, and what the light build says of data that needs one.
 test-features:
-	for feature in text parquet remote zarr audio dac yaml llama3; do cargo check --quiet -p windrow --features $$feature || exit 1; done
+	for feature in text parquet remote zarr audio bzip2 dac yaml llama3; do cargo check --quiet -p windrow --features $$feature || exit 1; done
 	for feature in report remote; do cargo check --quiet -p windrow-cli --no-default-features --features $$feature || exit 1; done
 	cargo test -p windrow --no-default-features --test it
 	cargo test -p windrow-cli --no-default-features --test it
