@@ -8,7 +8,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodDescriptorType, MethodType, ModuleType
 from typing import Any
 
 from windrow._native import _hash
@@ -61,11 +61,7 @@ class _Parts:
         if isinstance(function, MethodType):
             return [self.fields(function.__self__, depth), self.function(function.__func__, depth + 1)]
         if not isinstance(function, FunctionType):
-            # One of C is what its name says; an object is what it holds, and is called through its class.
-            call = getattr(type(function), "__call__", None)
-            if isinstance(function, (type, BuiltinFunctionType)) or not isinstance(call, FunctionType):
-                return [] if depth == 0 else [_name(function)]
-            return [self.fields(function, depth), self.function(call, depth + 1)]
+            return self.other_callable(function, depth)
         if function in self.seen:
             return ["again", self.seen.index(function)]
         self.seen.append(function)
@@ -73,9 +69,23 @@ class _Parts:
         if node is None:
             if self.is_plan:
                 raise _UntoldError("has no source that tells it from others")
-            # Of a line that was typed somewhere, its code; another version of Python has another.
+            # Of a line that was typed somewhere its code, which is another one in another version of Python.
             return [list(_codes(function.__code__)), *self.held(function, None, depth)]
         return [_dump(node), *self.held(function, node, depth)]
+
+    def other_callable(self, function: Any, depth: int) -> list[Any]:
+        """What is called and has no code of its own: an object is what it holds, one of C is what its name says."""
+        if hasattr(function, "__wrapped__"):
+            return ["wrapped", self.function(function.__wrapped__, depth + 1)]
+        call = type(function).__call__
+        if isinstance(call, FunctionType) and not isinstance(function, type):
+            return [self.fields(function, depth), self.function(call, depth + 1)]
+        of = getattr(function, "__self__", None)
+        if isinstance(function, BuiltinFunctionType) and not isinstance(of, (type, ModuleType, type(None))):
+            return [_name(function), self.value(of, depth + 1)]
+        if self.is_plan and not _is_named(function):
+            raise _UntoldError("has no source that tells it from others")
+        return [] if depth == 0 else [_name(function)]
 
     def held(self, function: FunctionType, node: ast.AST | None, depth: int) -> list[Any]:
         """Its defaults, what it captured, and what it reads of its module."""
@@ -91,7 +101,9 @@ class _Parts:
             used &= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
         own = function.__globals__
         read = {name: own[name] for name in used - state if name in own and not name.startswith("__")}
-        defaults = [self.value(function.__defaults__, depth), self.named(function.__kwdefaults__ or {}, depth)]
+        # The source says what a default is that is not plain.
+        lax = _Parts(is_plan=False)
+        defaults = [lax.value(function.__defaults__, depth), lax.named(function.__kwdefaults__ or {}, depth)]
         return [*defaults, self.named(captured, depth), self.named(read, depth, own)]
 
     def fields(self, thing: Any, depth: int) -> Any:
@@ -114,12 +126,15 @@ class _Parts:
         if isinstance(value, FunctionType):
             is_other = module is not None and value.__globals__ is not module
             return _name(value) if is_other or depth > DEPTH else self.function(value, depth + 1)
-        if isinstance(value, (partial, MethodType)):
-            return self.function(value, depth + 1) if depth <= DEPTH else _name(value)
-        if isinstance(value, (type, ModuleType, BuiltinFunctionType)):
+        if isinstance(value, (type, ModuleType)):
             return _name(value)
         if isinstance(value, (tuple, list, dict, set, frozenset)):
             return self.container(value, depth)
+        if self.is_plan and callable(value):
+            # An object that holds what is called is as much part of it as a function is.
+            return self.function(value, depth + 1) if depth <= DEPTH else _name(value)
+        if isinstance(value, (partial, MethodType, BuiltinFunctionType)):
+            return self.function(value, depth + 1) if depth <= DEPTH else _name(value)
         return self.other(value)
 
     def container(self, value: Any, depth: int) -> Any:
@@ -132,13 +147,24 @@ class _Parts:
         return (*kind, sorted(members, key=repr) if isinstance(value, (set, frozenset)) else members)
 
     def other(self, value: Any) -> str:
-        if self.is_plan and not callable(value):
+        if self.is_plan:
             raise _UntoldError(f"holds a value that is not plain, of {_name(type(value))}")
         return _name(type(value))
 
 
 def _name(of: Any) -> str:
     return f"{getattr(of, '__module__', None) or ''}.{getattr(of, '__qualname__', None) or getattr(of, '__name__', type(of).__qualname__)}"
+
+
+def _is_named(of: Any) -> bool:
+    """Whether it is what its module has under its name."""
+    # A method of a type of C names no module.
+    if isinstance(of, (type, MethodDescriptorType)):
+        return True
+    found: Any = sys.modules.get(getattr(of, "__module__", None) or "")
+    for name in str(getattr(of, "__qualname__", None) or getattr(of, "__name__", "")).split("."):
+        found = getattr(found, name, None)
+    return found is of
 
 
 @lru_cache(maxsize=32)
