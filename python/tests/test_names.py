@@ -42,6 +42,18 @@ def test_parquet_of_any_name(tmp_path: Path, name: str) -> None:
         assert labels(path) == labels(path, format="parquet") == list(range(6))
 
 
+@pytest.mark.parametrize("to", ["tfrecord", "parquet"])
+def test_a_damaged_file_among_those_without_a_name_is_not_left_out(tmp_path: Path, to: str) -> None:
+    wr.write(tmp_path / f"made.{to}", ROWS, to=to)  # type: ignore[arg-type]
+    whole = (tmp_path / f"made.{to}").read_bytes()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "part-00000").write_bytes(whole)
+    (folder / "part-00001").write_bytes(b"\xff" * 16 + whole[16:])
+    with pytest.raises(wr.CorruptError, match="part-00001"):
+        wr.open(folder)[:]
+
+
 def test_a_folder_of_something_else_stays_unrecognised(tmp_path: Path) -> None:
     (tmp_path / "part-00000").write_bytes(b"PAR2 and more")
     with pytest.raises(wr.UnrecognisedError):

@@ -55,7 +55,8 @@ pub(crate) fn named(probe: &Probe) -> Vec<String> {
     }
 }
 
-/// The same; where no file has such a name, those whose content is Parquet, if that of the first is.
+/// The same; where no file has such a name, all of them, if the content of the first is Parquet: one that is not is an error
+/// when it is opened, as it would be under the right name.
 pub(crate) fn keys(probe: &Probe) -> Vec<String> {
     let named = named(probe);
     if !named.is_empty() {
@@ -66,12 +67,8 @@ pub(crate) fn keys(probe: &Probe) -> Vec<String> {
         let object = probe.store.open(key).ok();
         object.is_some_and(|object| object.read(0, MAGIC.len(), &mut scratch).is_ok_and(|head| head == MAGIC))
     };
-    let mut keys = among(probe, |_| true);
-    match keys.first().is_some_and(begins) {
-        true => keys.retain(begins),
-        false => keys.clear(),
-    }
-    keys
+    let all = among(probe, |_| true);
+    if all.first().is_some_and(begins) { all } else { Vec::new() }
 }
 
 fn among(probe: &Probe, is_one: impl Fn(&str) -> bool) -> Vec<String> {

@@ -56,18 +56,15 @@ fn named<K: FileKind>(probe: &Probe) -> Vec<String> {
     top_files(probe, |name| K::is_data(probe, name))
 }
 
-// Those of its name, or else those whose content is its own, where the first one's is.
+// Those of its name; where there are none, all of them, if the content of the first is its own: one that is not is an error
+// when it is opened, as it would be under the right name.
 fn keys<K: FileKind>(probe: &Probe) -> Vec<String> {
     let named = named::<K>(probe);
     let (true, Some(is_one)) = (named.is_empty(), K::BY_CONTENT) else { return named };
     let is_one =
-        |key: &String| probe.store.open(key).is_ok_and(|object| is_one(object.as_ref()).unwrap_or(false));
-    let mut keys = top_files(probe, |_| true);
-    match keys.first().is_some_and(is_one) {
-        true => keys.retain(is_one),
-        false => keys.clear(),
-    }
-    keys
+        |key: &String| probe.store.open(key).and_then(|object| is_one(object.as_ref())).is_ok_and(|is| is);
+    let all = top_files(probe, |_| true);
+    if all.first().is_some_and(is_one) { all } else { Vec::new() }
 }
 
 impl<K: FileKind> Format for InFiles<K> {

@@ -284,22 +284,18 @@ fn recognised<'t>(table: &[&'t dyn Format], probe: &Probe) -> Result<Option<&'t 
             }
             // No later one can be surer, and some look into files.
             if certainty == Confidence::Yes {
-                break;
+                return best;
             }
         }
-        best
+        // Bytes say more than a name that fits.
+        let by_content = table.iter().copied().find(|format| format.is_content(probe));
+        by_content.map(|format| (Confidence::Yes, format)).or(best)
     };
     // A file beside it that nobody could ask for may be what makes it another format.
     let best = match probe.store.noted() {
         Some(noted) => noted.during(surest)?,
         None => surest(),
     };
-    // Bytes say more than a name that fits.
-    if best.is_none_or(|(confidence, _)| confidence < Confidence::Yes)
-        && let Some(format) = table.iter().copied().find(|format| format.is_content(probe))
-    {
-        return Ok(Some(format));
-    }
     // A name alone tells less than the manifest: half of a pair is not a stream of IDs.
     let sure = best.filter(|b| b.0 == Confidence::Yes).map(|b| b.1);
     let is_half = |format: &dyn Format| {

@@ -9,7 +9,7 @@ use windrow::{Error, LOADER, OptionRow, VIEWS, open_options, prep};
 
 use crate::dataset::scaler::{name_of, read_fit};
 use crate::python::dtype::AnyDType;
-use crate::python::error::{OrRaise, raise};
+use crate::python::error::raise;
 use crate::python::given::of_argument;
 use crate::python::options::{Count, Id, MaskColumn, Names};
 use crate::python::said::{said, text_of};
@@ -87,7 +87,7 @@ fn read(row: &OptionRow, value: &Bound<'_, PyAny>) -> PyResult<Value> {
         Takes::Seconds => value.extract::<f64>()?.into(),
         Takes::Pairs => json!(value.extract::<StoreOptions>()?.0),
         Takes::Bytes => match value.cast::<PyString>() {
-            Ok(text) => row.read(text_of(text).into()).or_raise(value.py())?,
+            Ok(text) => text_of(text).into(),
             Err(_) => value.extract::<Count>()?.0.into(),
         },
         Takes::NamesOrAuto(_) => Value::Null,
