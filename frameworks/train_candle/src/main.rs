@@ -103,7 +103,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody is left to tell where standard error is closed.
-            let _ = writeln!(notes, "error: {error}");
+            let _ = writeln!(notes, "error: {error:#}");
             // As the `windrow` command: 3 for bad data, 4 for a state that does not fit.
             ExitCode::from(match error.kind() {
                 Kind::Corrupt => 3,

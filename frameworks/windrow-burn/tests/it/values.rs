@@ -59,7 +59,7 @@ fn a_tensor_on_a_device_holds_what_the_batch_held() {
 fn an_unknown_name_is_answered_with_those_there_are() {
     let error = batch(DType::U8, &[0; 6]).tensor_data("labels").unwrap_err();
     assert_eq!(error.kind(), Kind::NotFound);
-    assert_eq!(error.to_string(), "the batch has no field \"labels\"\n  hint: it has [\"values\"]");
+    assert_eq!(format!("{error:#}"), "the batch has no field \"labels\"\n  hint: it has [\"values\"]");
 }
 
 #[test]

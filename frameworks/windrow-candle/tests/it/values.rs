@@ -61,7 +61,7 @@ fn dtypes_that_candle_has_not_are_refused_by_name_with_one_that_fits() {
 fn an_unknown_name_is_answered_with_those_there_are() {
     let error = batch(DType::U8, &[0; 6]).tensor("labels", &Device::Cpu).unwrap_err();
     assert_eq!(error.kind(), Kind::NotFound);
-    assert_eq!(error.to_string(), "the batch has no field \"labels\"\n  hint: it has [\"values\"]");
+    assert_eq!(format!("{error:#}"), "the batch has no field \"labels\"\n  hint: it has [\"values\"]");
 }
 
 #[test]
