@@ -1,38 +1,37 @@
 //! In which order samples come, and how many to a batch.
 
 use clap::Args;
-use windrow::{LoaderBuilder, Paths, Recipe, RecipePart, Shuffle, ViewRecipe};
+use windrow::{LOADER, LoaderBuilder, Paths, Recipe, RecipePart, Shuffle, ViewRecipe};
 
 use super::Opening;
 use crate::failure::Failure;
+use crate::options;
 use crate::text;
 
 /// In which order samples come, and how many to a batch.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "How to order")]
 pub(crate) struct Ordering {
-    /// Rows of a batch for each rank
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help = of_row("batch_size"))]
     batch_size: Option<u64>,
-    /// Or rows of a batch for all ranks together
-    #[arg(long, value_name = "N", conflicts_with = "batch_size")]
+    #[arg(long, value_name = "N", conflicts_with = "batch_size", help = of_row("global_batch_size"))]
     global_batch_size: Option<u64>,
-    /// Keys the order [default: 0]
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", help = of_row("seed"))]
     seed: Option<u64>,
-    /// `on`, `off`, or `blocks`, which reads neighbours together; with numbers as blocks:size=2048,lanes=64,rows=4,pool=16 or
-    /// blocks:bytes=8MiB [default: on]
-    #[arg(long, value_name = "ORDER", value_parser = shuffle)]
+    #[arg(long, value_name = "ORDER", value_parser = shuffle, help = of_row("shuffle"))]
     shuffle: Option<Shuffle>,
     /// The order of the records: --shuffle off
     #[arg(long, conflicts_with = "shuffle")]
     no_shuffle: bool,
-    /// Keep the last batch of an epoch when it is not full
-    #[arg(long)]
+    #[arg(long, help = of_row("drop_last"))]
     keep_last: bool,
-    /// Fill the last batch of an epoch with the first samples of the epoch
-    #[arg(long, value_name = "HOW", value_parser = ["repeat"])]
+    #[arg(long, value_name = "HOW", value_parser = ["repeat"], help = of_row("last"))]
     last: Option<String>,
+}
+
+// What the table of loaders says of it.
+fn of_row(name: &str) -> String {
+    LOADER.iter().find(|row| row.name == name).map(options::help).unwrap_or_default()
 }
 
 impl Ordering {
