@@ -18,6 +18,7 @@ mod forager;
 mod gluonts;
 mod in_files;
 mod index_json;
+mod json_array;
 mod json_lines;
 mod json_value;
 mod jsonl;
@@ -55,6 +56,7 @@ pub use empty_part::is_empty_part;
 pub use forager::{Forager, Layout, LayoutArray};
 pub use gluonts::GluonTs;
 use in_files::InFiles;
+use json_array::JsonArray;
 pub use json_value::parse_json;
 pub use jsonl::Jsonl;
 pub use key_rows::key_rows;
@@ -84,6 +86,7 @@ pub static FORMATS: Table = &[
     &LitData,
     &Arrow,
     &Jsonl,
+    &JsonArray,
     &InFiles(Llmc),
     &InFiles(Datatrove),
     &InFiles(Olmo),

@@ -65,7 +65,7 @@ impl RowInput {
             (true, Takes::Json(fields)) => their_columns(table, probe, &options, fields)?,
             (false, _) => format::open(table, probe, &options)?,
         };
-        if source.schema().kind != Records::Rows {
+        if !matches!(source.schema().kind, Records::Rows | Records::Json) {
             return Err(Error::config(format!("the records of {} are not rows with a text", format.name()))
                 .at(path)
                 .hint("`windrow inspect` says what it holds"));
@@ -130,7 +130,11 @@ impl RowInput {
 
     /// Its texts from a record on, each read once.
     pub(super) fn texts(&self, first: u64) -> Texts<'_> {
-        Texts { input: self, rows: self.source.rows_from(first), next: first }
+        let rows: Rows<'_> = match self.source.schema().kind {
+            Records::Json => Box::new((first..self.source.len()).map(|record| self.object(record))),
+            _ => self.source.rows_from(first),
+        };
+        Texts { input: self, rows, next: first }
     }
 
     /// That its files are those that were found when the task began.
@@ -175,6 +179,14 @@ impl RowInput {
         let place = self.source.locate(Span { record, start: 0, len: 1 });
         let file = place.ok().and_then(|places| places.into_iter().next()).map(|place| place.file);
         file.unwrap_or_else(|| self.file.display().to_string())
+    }
+
+    // Of a record that is JSON.
+    fn object(&self, record: u64) -> Result<Row> {
+        match self.source.value(record, None)? {
+            Value::Struct(row) => Ok(row),
+            other => Err(Error::corrupt(format!("expected an object, found {}", kind_of(&other)))),
+        }
     }
 
     fn text<'r>(&self, row: &'r Row) -> Result<Cow<'r, str>> {
@@ -283,6 +295,10 @@ fn only_column(table: Table, probe: &Probe, options: &Options, field: &str) -> R
 // Rows of the columns in which the paths of some fields begin.
 fn their_columns(table: Table, probe: &Probe, options: &Options, fields: &Fields) -> Result<SharedSource> {
     let all = format::open(table, probe, options)?;
+    // Each record has keys of its own.
+    if all.schema().kind == Records::Json {
+        return Ok(all);
+    }
     let names: Vec<&str> = all.schema().columns.iter().map(|column| column.name.as_str()).collect();
     let columns = fields.columns(&names).map_err(|e| e.at(probe.display()))?;
     format::open(table, probe, &Options { columns: Some(columns), ..options.clone() })

@@ -14,8 +14,8 @@ use windrow_core::source::{Concat, SharedSource};
 use windrow_core::store::key;
 use windrow_core::{Error, Kind, Result};
 
-use super::FORMATS;
 use super::shards::META;
+use super::{FORMATS, JsonArray, SeriesJson};
 use crate::empty_part::is_empty_part;
 use crate::open_options::{AXIS, COLUMN, COLUMNS};
 use crate::shards::Shards;
@@ -197,6 +197,8 @@ fn opener(probe: &Probe, name: &str, options: &Options) -> Result<Option<(&'stat
         return Ok(Some((&Shards, below)));
     }
     let format = match choose(FORMATS, &below, None) {
+        // Below a folder of series a document is one of them, or says why it is not.
+        Ok(format) if format.name() == JsonArray.name() => &SeriesJson,
         Ok(format) => format.meant_by(&below, options).unwrap_or(format),
         Err(e) if e.kind() == Kind::Unrecognised => return Ok(None),
         Err(e) => return Err(e),

@@ -13,11 +13,12 @@ use windrow_core::threads::in_parts;
 use windrow_core::{Error, Result};
 
 use crate::gluonts::begins_with_a_row;
+use crate::json_array::is_array;
 use crate::json_lines::{JsonLines, NAME, Row, Rows, refuse_number_options};
 use crate::key_rows::KeyRows;
 use crate::open_options::COLUMNS;
 use crate::series_json::begins_with_a_series;
-use crate::{Collection, SeriesJsonLines};
+use crate::{Collection, JsonArray, SeriesJsonLines};
 use windrow_core::format::data_files::DataFiles;
 
 /// Bytes of one unit of work while lines are searched.
@@ -78,6 +79,7 @@ impl Format for Jsonl {
             .map(|key| expanded(&probe.store, key, options.cache_limit))
             .collect::<Result<Vec<_>>>()?;
         objects.iter().try_for_each(|object| foreign::refuse_as_text(object.as_ref()))?;
+        keys.iter().zip(&objects).try_for_each(|(key, object)| refuse_array(key, object.as_ref()))?;
         let rows = Starts::scan(&objects)?;
         if rows.starts.is_empty() && !options.allow_empty {
             return Err(Error::corrupt(format!(
@@ -112,6 +114,17 @@ fn has_lines(probe: &Probe) -> bool {
             && !expanded_head(object.as_ref(), json_kind::HEAD)
                 .is_ok_and(|head| begins_with_a_series(&head) || begins_with_a_row(&head))
     })
+}
+
+// One array is no line of a `.json`, and many lines of it are no records.
+fn refuse_array(key: &str, object: &dyn Object) -> Result<()> {
+    if is_named(key) || !is_array(object)? {
+        return Ok(());
+    }
+    Err(Error::corrupt("expected lines, found one array of objects")
+        .at(object.name())
+        .byte(0)
+        .hint(format!("@format={}@ reads its objects as records", JsonArray.name())))
 }
 
 fn keys_below(probe: &Probe, options: &Options) -> Result<Vec<String>> {

@@ -48,8 +48,13 @@ pub fn no_line_files(store: &dyn Store) -> Error {
         }
         None => Error::not_found(what).hint(format!(
             "looked for *.jsonl and *.ndjson, and for lines in *.json; plain, .gz or .zst; hidden files and \
-             folders are left out{}",
-            if hidden.is_empty() { String::new() } else { format!(": {}", some_of(&hidden)) }
+             folders are left out{}{}",
+            if hidden.is_empty() { String::new() } else { format!(": {}", some_of(&hidden)) },
+            match entries.iter().any(|entry| json_kind::may_hold_records(&entry.key)) {
+                true =>
+                    "; an array of objects in a *.json is opened and tokenised as it is, without an index",
+                false => "",
+            }
         )),
     }
     .at(store.display(""))

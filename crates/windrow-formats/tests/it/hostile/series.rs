@@ -19,7 +19,9 @@ const MILLION: usize = 1 << 20;
 fn check(cache: &Path, name: &str, bytes: &[u8], record: Option<u64>, byte: Option<u64>, says: &[&str]) {
     let folder = folder_of(&[(name, bytes)]);
     let wanted = Wanted { kind: Some(Kind::Corrupt), file: name, record, byte, says };
-    refused(folder.path(), name, &Options::default(), &wanted);
+    // An array of objects without a key that names a series holds records, unless it is said to hold series.
+    let format = bytes.starts_with(b"[{").then(|| "series-json".to_string());
+    refused(folder.path(), name, &Options { format, ..Options::default() }, &wanted);
     assert_eq!(names(cache).len(), 0, "{says:?}");
 }
 
