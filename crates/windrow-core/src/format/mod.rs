@@ -7,6 +7,7 @@ mod checksum_rules;
 pub mod columns;
 pub mod data_files;
 pub mod discover;
+mod folder_columns;
 pub mod foreign;
 mod index;
 mod info;
@@ -25,6 +26,7 @@ pub mod write;
 use std::sync::Arc;
 
 use checksum_rules::FormatRules;
+pub use folder_columns::with_folder_columns;
 pub use index::LineIndex;
 pub use info::{FileNames, FormatInfo, Holds, WriteOption};
 pub use masks::{MASK_COLUMNS, learned, learned_of, masks_beside};
@@ -170,7 +172,12 @@ pub fn open(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<S
     if probe.is_folder {
         splits::refuse_in(probe, format.joins(probe).iter().map(String::as_str))?;
     }
-    let source = open_as(format, probe, options).map_err(|e| match e.kind() {
+    let open = |options: &Options| open_as(format, probe, options);
+    let opened = match probe.is_folder {
+        true => with_folder_columns(&probe.display(), probe.names(), options, open),
+        false => open(options),
+    };
+    let source = opened.map_err(|e| match e.kind() {
         Kind::NotFound => probe.only_hidden().unwrap_or(e),
         _ => e,
     })?;

@@ -6,6 +6,7 @@ mod concat;
 pub mod conformance;
 mod fit;
 mod floats;
+mod folder_columns;
 mod forward;
 mod in_memory;
 mod left_out;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 
 pub use fit::Fit;
 pub use floats::Precision;
+pub use folder_columns::{FolderColumns, said_by_folders};
 pub(crate) use forward::forward;
 pub use in_memory::{HeldBytes, InMemory};
 pub use left_out::LeftOut;

@@ -32,7 +32,6 @@ static INFO: FormatInfo = FormatInfo {
     records: "one object of the array; with `columns=` a row of these keys",
     written_by: "`json.dump` of a list, pandas, any program",
     holds: &[Holds::Rows],
-    data_suffixes: json_kind::SUFFIXES,
     open_options: &[COLUMNS],
     ..FormatInfo::NONE
 };

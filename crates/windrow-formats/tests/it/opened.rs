@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windrow_core::format::{self, Options, Probe};
-use windrow_core::source::Source;
+use windrow_core::source::{Source, conformance};
 use windrow_core::store::{Local, Store};
 use windrow_core::{DType, Error, Kind, Result};
 use windrow_formats::FORMATS;
@@ -184,6 +184,40 @@ fn json_files_of_lines_are_lines() {
         assert_eq!((series.format(), series.len()), ("series-jsonl", 3));
         let series = open(&at("series")).unwrap();
         assert_eq!((series.format(), series.len()), ("collection", 5));
+    });
+}
+
+#[test]
+fn records_with_columns_of_folders_keep_every_promise() {
+    alone("opened::records_with_columns_of_folders_keep_every_promise", |_| {
+        let folder = folder_of(&[
+            ("t/k=1/a.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\", \"k\": 7}\r\n{}\n".as_bytes()),
+            ("t/k=x%20y/a.jsonl", "{\"n\": 1}\n[1, 2]\n".as_bytes()),
+        ]);
+        let source = open(&folder.path().join("t")).unwrap();
+        conformance::check(source.as_ref()).unwrap();
+        let text = |record: u64| {
+            let mut scratch = Vec::new();
+            let bytes = source.read_whole(record, &mut scratch).unwrap().bytes;
+            String::from_utf8(bytes.to_vec()).unwrap()
+        };
+        let texts: Vec<String> = (0..source.len()).map(text).collect();
+        let wanted = [
+            "{\"text\": \"a\", \"k\": \"1\"}",
+            "{\"text\": \"b\", \"k\": 7}",
+            "{\"k\": \"1\"}",
+            "{\"n\": 1, \"k\": \"x y\"}",
+            "[1, 2]",
+        ];
+        assert_eq!(texts, wanted);
+        let columns =
+            Options { columns: Some(vec!["k".to_string(), "text".to_string()]), ..Options::default() };
+        let lines = folder.path().join("t/k=1");
+        assert!(open_with(&lines, &columns).is_ok(), "its own key");
+        fs::remove_file(folder.path().join("t/k=x%20y/a.jsonl")).unwrap();
+        let rows = open_with(&folder.path().join("t"), &columns).unwrap();
+        conformance::check(rows.as_ref()).unwrap();
+        assert_eq!(rows.row(1).unwrap().names().collect::<Vec<_>>(), ["k", "text"]);
     });
 }
 

@@ -246,10 +246,11 @@ impl<'a> At<'a> {
         self.table.iter().copied().filter(|format| is_of_rows(*format))
     }
 
-    // By its name alone.
+    // By its name alone; of a `.json` the content tells.
     fn may_be_rows(&self, name: &str) -> bool {
+        let may_be_array = lines::may_hold_records(name) && !lines::is_description(name);
         let name = key::name_of(name).to_ascii_lowercase();
-        self.of_rows().any(|format| is_data(format, &name))
+        may_be_array || self.of_rows().any(|format| is_data(format, &name))
     }
 
     // A folder is read by one format: what another one reads would be left out unseen.

@@ -1,12 +1,13 @@
 //! Several paths as one data set: each is opened by itself, and their records follow each other.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windrow_core::format::lines::{self, JsonKind};
 use windrow_core::format::verify::Findings;
-use windrow_core::format::{Format, Options, Probe, splits};
+use windrow_core::format::{Format, Options, Probe, splits, with_folder_columns};
 use windrow_core::manifest::Manifest;
 use windrow_core::source::{Concat, Kind as Records, SharedSource};
 use windrow_core::store::{Local, Store, StoreSet, is_url};
@@ -41,16 +42,23 @@ impl Paths {
         }
         let members = members(&found, options)?;
         refuse_repeated(&members)?;
-        let opened = open_each(&members, options, stores)?;
-        refuse_shared(&opened)?;
-        check_alike(&opened)?;
-        let manifest = shared_manifest(&opened, options)?;
-        let sources: Vec<SharedSource> = opened.iter().map(|data| data.source().clone()).collect();
-        let source: SharedSource = match &sources[..] {
-            [only] => only.clone(),
-            [first, ..] => Arc::new(Concat::new(first.format(), sources)?),
-            [] => return Err(Error::config("the paths stand for nothing")),
+        let opened = RefCell::default();
+        let join = |options: &Options| {
+            let data = open_each(&members, options, stores)?;
+            let joined = joined(&data);
+            opened.replace(data);
+            joined
         };
+        // One of them may be a folder that says a column of what is in it.
+        let names: Vec<String> = members.iter().map(|path| format!("{}/", path.display())).collect();
+        let source = with_folder_columns(
+            &base(&found).to_string_lossy(),
+            names.iter().map(String::as_str),
+            options,
+            join,
+        )?;
+        let opened: Vec<Dataset> = opened.into_inner();
+        let manifest = shared_manifest(&opened, options)?;
         let mut stores = StoreSet::default();
         opened.iter().for_each(|data| stores.add_all(data.stores()));
         let hidden = hidden(&found, &opened);
@@ -115,6 +123,32 @@ impl Paths {
         }
         Ok(all)
     }
+}
+
+// Their records, one after the other.
+fn joined(opened: &[Dataset]) -> Result<SharedSource> {
+    refuse_shared(opened)?;
+    check_alike(opened)?;
+    let sources: Vec<SharedSource> = opened.iter().map(|data| data.source().clone()).collect();
+    match &sources[..] {
+        [only] => Ok(only.clone()),
+        [first, ..] => Ok(Arc::new(Concat::new(first.format(), sources)?)),
+        [] => Err(Error::config("the paths stand for nothing")),
+    }
+}
+
+// The folder that all of them are below: that of a pattern is what it begins with.
+fn base(found: &[Found]) -> &Path {
+    fn folder(found: &Found) -> Option<&Path> {
+        let is_plain =
+            |path: &&Path| !found.is_glob || !path.to_string_lossy().contains(['*', '?', '[', '{']);
+        found.written.ancestors().skip(1).find(is_plain)
+    }
+    let mut folders = found.iter().filter_map(folder);
+    let first = folders.next().unwrap_or(Path::new(""));
+    folders.fold(first, |common, folder| {
+        common.ancestors().find(|above| folder.starts_with(above)).unwrap_or(Path::new(""))
+    })
 }
 
 // What was passed over by the patterns, and in the folders.
