@@ -8,9 +8,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value as Json;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{
-    Column, Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source, Stored, check_span,
-};
+use super::{Column, Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source, Stored};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::row::{Row, Value};
@@ -169,6 +167,16 @@ impl FolderColumns {
     }
 }
 
+// That a span is all of a text, as JSON is read.
+fn check_whole(span: Span, length: u64) -> Result<()> {
+    match span.start == 0 && span.len == length {
+        true => Ok(()),
+        false => {
+            Err(Error::out_of_range("byte", span.start.saturating_add(span.len), length).record(span.record))
+        }
+    }
+}
+
 // The name of a file below a folder, where it is there.
 fn below<'a>(file: &'a str, base: &str) -> &'a str {
     file.strip_prefix(base).unwrap_or("")
@@ -218,9 +226,8 @@ impl Source for FolderColumns {
             return self.inner.read(span, scratch);
         }
         *scratch = self.json(span.record)?;
-        check_span(span, scratch.len() as u64)?;
-        let bytes = &scratch[span.start as usize..(span.start + span.len) as usize];
-        Ok(Values { bytes, element: self.schema.element, channels: 1, decode: Decode::Plain })
+        check_whole(span, scratch.len() as u64)?;
+        Ok(Values { bytes: scratch, element: self.schema.element, channels: 1, decode: Decode::Plain })
     }
 
     fn read_whole<'a>(&'a self, record: u64, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
@@ -236,7 +243,7 @@ impl Source for FolderColumns {
         if !self.is_json() {
             return self.inner.locate(span);
         }
-        check_span(span, self.length(span.record)?)?;
+        check_whole(span, self.length(span.record)?)?;
         self.inner.locate(Span { start: 0, len: self.inner.length(span.record)?, ..span })
     }
 
