@@ -197,6 +197,15 @@ for zone in (None, "UTC", "Europe/Amsterdam"):
 """
 
 
+def test_periods_are_refused_with_a_way_that_works() -> None:
+    periods = pd.period_range("2020-01", periods=3, freq="M")
+    frame = pd.DataFrame({"unique_id": "a", "ds": periods, "y": [1.0, 2.0, 3.0]})
+    with pytest.raises(wr.ConfigError, match="period") as caught:
+        wr.from_frame(frame)
+    assert ".dt.to_timestamp()" in str(caught.value)
+    assert len(wr.from_frame(frame.assign(ds=frame["ds"].dt.to_timestamp()))) == 1
+
+
 def test_times_of_arrow_with_a_zone_are_refused() -> None:
     refused = [[f"{column} has times of the zone {zone}" for column in ["the column 'ds'"] * 2 + ["the index"]]
                for zone in ("UTC", "Europe/Amsterdam")]

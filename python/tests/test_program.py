@@ -51,3 +51,27 @@ def test_ctrl_c_ends_it_as_interrupted(tmp_path: Path) -> None:
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert not (tmp_path / "out" / "index").exists()
+
+
+def test_a_long_coverage_says_how_far_it_is(tmp_path: Path) -> None:
+    wr.create_dummy_data(100, 100_000).tofile(tmp_path / "x.bin")
+    command = [sys.executable, "-m", "windrow", "coverage", tmp_path / "x.bin", "--pack", "8", "--batch-size", "1"]
+    with running([*command, "--dtype", "uint32", "--steps", "0..1000000000"], stderr=subprocess.PIPE) as process:
+        lines = []
+        while not lines or not lines[-1].startswith("coverage: "):
+            lines.append(process.stderr.readline())
+            assert lines[-1]
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    assert lines[-1].endswith(" of 1,000,000,000 steps\n")
+    assert process.returncode == 130
+
+
+def test_a_plan_is_said_to_be_one(tmp_path: Path) -> None:
+    np.arange(100, dtype=np.uint16).tofile(tmp_path / "x.bin")
+    loader = wr.Loader(wr.open(tmp_path / "x.bin", dtype="uint16").pack(8), 2)
+    for indent in (None, 2):
+        (tmp_path / "plan.json").write_text(json.dumps(loader.recipe(), indent=indent))
+        done = program("inspect", tmp_path / "plan.json")
+        assert done.returncode == 1
+        assert "a plan of a loader" in done.stderr and "windrow trace" in done.stderr

@@ -149,7 +149,9 @@ class _Frame:
             raise failure(
                 ConfigError,
                 f"{shown} holds {column.dtype}, expected times or whole numbers",
-                hint="convert it with pd.to_datetime, in polars .str.to_datetime()",
+                hint="convert it with .dt.to_timestamp()"
+                if str(column.dtype).startswith("period")
+                else "convert it with pd.to_datetime, in polars .str.to_datetime()",
             )
         if array.dtype.kind == "M" and np.isnat(array).any():
             raise _no_time(shown, int(np.flatnonzero(np.isnat(array))[0]))

@@ -38,6 +38,8 @@ use std::io::{self, Write};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 
+use windrow::dev::hide_caught_panics;
+
 use crate::command::Cli;
 use crate::failure::{DONE, Failure, USAGE};
 use crate::out::Out;
@@ -58,6 +60,7 @@ pub fn main_from(args: impl IntoIterator<Item = OsString>) -> i32 {
         Err(e) => return not_parsed(&e, &args),
     };
     warnings::listen(cli.quiet);
+    hide_caught_panics();
     interrupt::limits_are_errors();
     let mut out = Out::new(cli.json, cli.quiet, cli.command.name());
     let done = command::run(cli.command, &mut out).and_then(|exit| Ok(out.flush().map(|()| exit)?));

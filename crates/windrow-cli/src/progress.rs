@@ -12,6 +12,8 @@ use crate::text;
 
 const BETWEEN_LINES: Duration = Duration::from_secs(3);
 const BAR: &str = "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+/// Of work that is not counted in bytes.
+const COUNTED: &str = "{msg} {wide_bar} {human_pos}/{human_len} {eta}";
 
 /// Shows how far a task is, and asks it to stop on Ctrl-C.
 pub(crate) struct Progress<'a> {
@@ -33,11 +35,7 @@ impl<'a> Progress<'a> {
         let shown = match (quiet, io::stderr().is_terminal()) {
             (true, _) => Shown::Nothing,
             (false, true) => {
-                let bar = ProgressBar::new(0).with_message(doing);
-                if let Ok(style) = ProgressStyle::with_template(BAR) {
-                    bar.set_style(style);
-                }
-                Shown::Bar(bar)
+                Shown::Bar(ProgressBar::new(0).with_message(doing))
             }
             (false, false) => Shown::Lines(Mutex::new(Instant::now())),
         };
@@ -52,24 +50,46 @@ impl<'a> Progress<'a> {
     }
 }
 
+// Moves the bar, whose style is that of what it counts.
+fn bar_at(bar: &ProgressBar, style: &str, done: u64, total: u64) {
+    if bar.length() == Some(0)
+        && let Ok(style) = ProgressStyle::with_template(style)
+    {
+        bar.set_style(style);
+    }
+    bar.set_length(total);
+    bar.set_position(done);
+}
+
+// Prints a line, unless the last one was a short time ago.
+fn line(last: &Mutex<Instant>, text: impl FnOnce() -> String) {
+    let Ok(mut last) = last.lock() else { return };
+    if last.elapsed() >= BETWEEN_LINES {
+        *last = Instant::now();
+        // Progress that cannot be shown must not stop the work.
+        let _ = writeln!(io::stderr(), "{}", text());
+    }
+}
+
 impl Watch for Progress<'_> {
     fn progress(&self, now: prepare::Progress) {
         match &self.shown {
             Shown::Nothing => {}
-            Shown::Bar(bar) => {
-                bar.set_length(now.total_bytes);
-                bar.set_position(now.done_bytes);
-            }
-            Shown::Lines(last) => {
-                let Ok(mut last) = last.lock() else { return };
-                if last.elapsed() >= BETWEEN_LINES {
-                    *last = Instant::now();
-                    let (done, total) = (text::size(now.done_bytes), text::size(now.total_bytes));
-                    let records = text::counted(now.records, self.one);
-                    // Progress that cannot be shown must not stop the work.
-                    let _ = writeln!(io::stderr(), "{}: {done} of {total}, {records}", self.doing);
-                }
-            }
+            Shown::Bar(bar) => bar_at(bar, BAR, now.done_bytes, now.total_bytes),
+            Shown::Lines(last) => line(last, || {
+                let (done, total) = (text::size(now.done_bytes), text::size(now.total_bytes));
+                format!("{}: {done} of {total}, {}", self.doing, text::counted(now.records, self.one))
+            }),
+        }
+    }
+
+    fn counted(&self, done: u64, total: u64, one: &'static str) {
+        match &self.shown {
+            Shown::Nothing => {}
+            Shown::Bar(bar) => bar_at(bar, COUNTED, done, total),
+            Shown::Lines(last) => line(last, || {
+                format!("{}: {} of {}", self.doing, text::count(done), text::counted(total, one))
+            }),
         }
     }
 

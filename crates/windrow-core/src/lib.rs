@@ -47,7 +47,7 @@ pub use log;
 
 pub use array::{Buffer, DType, Element};
 pub use error::{Error, Kind, Place, Result};
-pub use panics::caught;
+pub use panics::{caught, hide_caught_panics};
 pub use per_process::PerProcess;
 pub use record::{Decode, Draw, Lengths, Piece, Span, Values};
 pub use row::{Array, Row, Value};

@@ -14,10 +14,15 @@ pub struct Progress {
     pub records: u64,
 }
 
-/// Who watches a task. Both are called on the thread that called the task, many times a second.
+/// Who watches a task. All are called on the thread that called the task, many times a second.
 pub trait Watch: Sync {
     /// Takes note of how far it is.
     fn progress(&self, now: Progress);
+
+    /// The same of work that is counted in something else than bytes: how many of how many, and what one is called.
+    fn counted(&self, done: u64, total: u64, one: &'static str) {
+        let _ = (done, total, one);
+    }
 
     /// Whether to stop; the task then ends with `Interrupted`, and the same call continues it.
     fn cancelled(&self) -> bool {

@@ -9,11 +9,13 @@ mod view;
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
+use windrow::dev::hide_caught_panics;
 use windrow::dev::spelling::{Frontend, speak};
 
 #[pymodule(gil_used = true)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     speak(Frontend::Python);
+    hide_caught_panics();
     python::logging::install(module.py())?;
     python::interrupt::ask_python();
     // What NumPy offers is looked up at its first use, where Ctrl-C would be a panic: here it ends the import.

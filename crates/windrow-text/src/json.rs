@@ -2,12 +2,11 @@
 
 use std::io::Read;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tokenizers::PostProcessor;
-use windrow_core::{Error, Result};
+use windrow_core::{Error, Result, caught};
 
 use crate::definition::Definition;
 use crate::engine::{Engine, add, no_such_id};
@@ -262,6 +261,6 @@ fn not_encoded() -> Error {
 
 // The engines panic on some definitions that contradict themselves; here that is an error like any other.
 fn guarded<T>(work: impl FnOnce() -> T) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work))
+    caught(work)
         .map_err(|_| Error::corrupt("the tokenizer's definition contradicts itself").field("tokenizer"))
 }

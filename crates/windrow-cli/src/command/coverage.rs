@@ -10,6 +10,7 @@ use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
 use crate::plan::{self, OfRank, Planned};
+use crate::progress::Progress;
 use crate::text;
 
 /// Show which parts, files and records a range of steps read
@@ -32,7 +33,9 @@ pub(crate) fn run(args: &Coverage, out: &mut Out) -> Result<i32, Failure> {
     let (recipe, plan, steps) = args.planned.open(args.of_rank)?;
     let steps = Steps { shard: args.of_rank.shard()?, ..steps };
     let interrupt = Interrupt::listen();
-    let covered = plan.covered(&steps, args.steps.clone(), args.list_records, &|| !interrupt.asked())?;
+    let watch = Progress::new("coverage", out.quiet(), &interrupt);
+    let covered = plan.covered(&steps, args.steps.clone(), args.list_records, &watch)?;
+    drop(watch);
     out.line(format_args!(
         "steps {}..{}",
         text::count(args.steps.start),

@@ -221,6 +221,17 @@ static FOREIGN: &[Foreign] = &[
         },
     },
     Foreign {
+        name: "a plan of a loader, as `recipe()` gives it",
+        hint: "it says which data is read and in which order, and holds none: `windrow trace`, `coverage` and `diff` take it, and the \
+               paths in it open",
+        suffixes: &[],
+        fits: |seen| {
+            let has = |key: &[u8]| memchr::memmem::find(seen.head, key).is_some();
+            let keys: [&[u8]; 4] = [b"\"version\"", b"\"parts\"", b"\"shuffle\"", b"\"seed\""];
+            seen.begins(b"{") && keys.into_iter().all(has)
+        },
+    },
+    Foreign {
         name: "a Git LFS pointer",
         hint: "the data was not fetched: git lfs pull, or `windrow download`",
         suffixes: &[],

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::{Cursor, Feed, Plan, Steps, Traced};
 use crate::error::{Error, Kind, Result};
 use crate::secrets::without_secrets;
+use crate::watch::Watch;
 
 /// What steps read.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -55,12 +56,12 @@ impl Plan {
         steps: &Steps,
         numbers: Range<u64>,
         with_records: bool,
-        is_wanted: &dyn Fn() -> bool,
+        watch: &dyn Watch,
     ) -> Result<Covered> {
         let mut counts: Vec<Counted> =
             self.feeds().iter().map(|feed| Counted::below(feed.numbers())).collect();
         let mut cursor = Cursor::default();
-        let mut n_steps = 0;
+        let (mut n_steps, total) = (0, numbers.end.saturating_sub(numbers.start));
         for number in numbers {
             let step = match n_steps {
                 0 => Some(steps.find(self.sampler(), None, number)?),
@@ -68,7 +69,7 @@ impl Plan {
             };
             let Some(step) = step else { break };
             for position in step.own.clone() {
-                if !is_wanted() {
+                if watch.cancelled() {
                     return Err(Error::new(Kind::Interrupted, "stopped before the end"));
                 }
                 let traced =
@@ -77,6 +78,7 @@ impl Plan {
             }
             cursor = step.after();
             n_steps += 1;
+            watch.counted(n_steps, total, "step");
         }
         let parts = counts.into_iter().map(|counted| counted.finish(with_records)).collect();
         Ok(Covered { steps: n_steps, parts })

@@ -9,7 +9,7 @@ use windrow_core::format::write::{PartFile, Parts};
 use windrow_core::manifest::Part;
 use windrow_core::output::hex;
 use windrow_core::store::Object;
-use windrow_core::{Error, Kind, Progress, Result, Watch, check};
+use windrow_core::{Error, Kind, Result, Watch, check};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::job::Job;
@@ -101,8 +101,7 @@ impl Joining<'_> {
                     continue;
                 }
                 self.part(packer, &part, std::mem::take(&mut skip), &mut packed, is_last)?;
-                let (done_bytes, records) = (task + 1, packer.state().records);
-                self.watch.progress(Progress { done_bytes, total_bytes: self.job.tasks, records });
+                self.watch.counted(task + 1, self.job.tasks, "task");
             }
             packed = Packed { input: packed.input + 1, byte: 0, documents: 0 };
         }

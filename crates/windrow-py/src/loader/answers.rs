@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
 use windrow::dev::plan::{Steps, Workspace};
+use windrow::dev::{Progress, Watch};
 use windrow::{Error, Recipe, Result, compare};
 
 use crate::loader::Loader;
@@ -102,7 +103,7 @@ pub(crate) fn coverage<'py>(
     let (plan, rule, names) = plan_of(plan)?;
     let found = wait_while(py, move |is_wanted| -> Result<Value> {
         let rule = Steps { shard: shard(rank, world_size)?, ..rule };
-        let covered = plan.covered(&rule, steps.clone(), records, is_wanted)?;
+        let covered = plan.covered(&rule, steps.clone(), records, &Asked(is_wanted))?;
         let parts = covered.parts.iter().zip(plan.feeds()).enumerate().map(|(number, (part, feed))| {
             let mut object = json!(part);
             object["part"] = json!(number);
@@ -113,6 +114,17 @@ pub(crate) fn coverage<'py>(
         Ok(json!({ "steps": covered.steps, "parts": parts.collect::<Vec<_>>() }))
     });
     json::plain(py, &found?)
+}
+
+// Nobody sees how far it is; Python is asked whether it is wanted.
+struct Asked<'a>(&'a (dyn Fn() -> bool + Sync));
+
+impl Watch for Asked<'_> {
+    fn progress(&self, _now: Progress) {}
+
+    fn cancelled(&self) -> bool {
+        !(self.0)()
+    }
 }
 
 /// The batch of a step, as a loader of the plan gives it with ``framework="numpy"``.

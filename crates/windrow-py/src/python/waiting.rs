@@ -26,7 +26,7 @@ pub(crate) fn wait_for<T: Send + 'static>(
 /// The same of work that asks whether anybody waits for it, and ends where nobody does.
 pub(crate) fn wait_while<T: Send + 'static>(
     py: Python<'_>,
-    work: impl FnOnce(&dyn Fn() -> bool) -> Result<T> + Send + 'static,
+    work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let wanted = Waiting(Arc::new(AtomicBool::new(true)));
     let is_wanted = wanted.0.clone();

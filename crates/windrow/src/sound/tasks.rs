@@ -6,7 +6,7 @@ use serde_json::json;
 use windrow_core::manifest::{FileRow, Manifest};
 use windrow_core::source::Source;
 use windrow_core::threads::{self, cores};
-use windrow_core::{DType, Error, Kind, Progress, Result, Watch, check};
+use windrow_core::{DType, Error, Kind, Result, Watch, check};
 use windrow_dac::Codec;
 use windrow_prepare::prep::{EncodeFiles, Records};
 
@@ -125,7 +125,7 @@ pub(crate) fn join(
     for (done, (record, file)) in (1..).zip(&good) {
         check(watch)?;
         writer.add(&codes.read_whole(*record, &mut scratch)?, &extras_of(file, codec))?;
-        watch.progress(Progress { done_bytes: done, total_bytes: n, records: done });
+        watch.counted(done, n, "file");
     }
     let report = writer.finish()?;
     let input_bytes = files.iter().map(|file| file.size).sum();

@@ -179,6 +179,10 @@ impl Watch for Sum<'_> {
         self.watch.progress(prepare::Progress { done_bytes, total_bytes: self.total, ..now });
     }
 
+    fn counted(&self, done: u64, total: u64, one: &'static str) {
+        self.watch.counted(done, total, one);
+    }
+
     fn cancelled(&self) -> bool {
         self.watch.cancelled()
     }
