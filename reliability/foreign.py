@@ -30,6 +30,7 @@ def foreign(folder: Path) -> list[Set]:
     add("raw documents", "ids.bin", (np.arange(3000, dtype="<u4") % 97).tobytes(), dtype="uint32", eos=0)
     lines = "".join(json.dumps({"n": n, "text": f"line {n}"}) + "\n" for n in range(200)).encode()
     add("jsonl", "a.jsonl", lines)
+    add("json-array", "array.json", b"[" + b",\n".join(lines.splitlines()) + b"]")
     add("jsonl, gzip", "a.jsonl.gz", gzip.compress(lines))
     series = [[n * 10 + t / 2 for t in range(5 + 9 * n)] for n in range(12)]
     text = json.dumps([{"sequence": one, "name": f"s{n}"} for n, one in enumerate(series)]).encode()

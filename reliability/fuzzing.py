@@ -95,6 +95,7 @@ def dictionary(name: str) -> list[str]:
     """The target's own words, or those of its language."""
     of = {
         "open_jsonl": "json",
+        "json_array": "json",
         "open_forager": "index",
         "verify": "index",
         "index": "index",
