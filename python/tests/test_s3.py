@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import foreign_cases
 import numpy as np
 import pytest
@@ -217,3 +218,67 @@ def test_forks_are_safe(request: pytest.FixtureRequest, tmp_path: Path, monkeypa
         assert right(view, after)
         assert os.waitpid(child, 0)[1] == 0
     assert server.compare(tmp_path / "cache") > 40
+
+
+# What there is beside the right endpoint, in variables and in files: boto3 says which one goes first.
+WRONG = "http://127.0.0.1:1"
+ENDPOINTS: dict[str, tuple[dict[str, str], str]] = {
+    "of all services": ({"AWS_ENDPOINT_URL": "RIGHT"}, ""),
+    "of S3, and of all": ({"AWS_ENDPOINT_URL_S3": "RIGHT", "AWS_ENDPOINT_URL": WRONG}, ""),
+    "variables before a profile": ({"AWS_ENDPOINT_URL": "RIGHT"}, f"[default]\nendpoint_url = {WRONG}\nservices = none\n"),
+    "of the default profile": ({}, "[default]\nendpoint_url = RIGHT\n"),
+    "of a profile": ({"AWS_PROFILE": "work"}, f"[default]\nendpoint_url = {WRONG}\n[profile work]\nendpoint_url = RIGHT\n"),
+    "of its services": (
+        {"AWS_PROFILE": "work"},
+        f"[profile work]\nservices = mine\nendpoint_url = {WRONG}\n"
+        f"[services mine]\nsqs =\n  endpoint_url = {WRONG}\ns3 =\n  # here\n  addressing_style = path\n  endpoint_url = RIGHT\n"
+        f"[services other]\ns3 =\n  endpoint_url = {WRONG}\n",
+    ),
+    "of services without S3": (
+        {"AWS_PROFILE": "my work"},
+        f'[profile "my work"]\n  services = mine\n  endpoint_url = RIGHT\n[services mine]\n  sqs =\n    endpoint_url = {WRONG}\n',
+    ),
+    "two names of profiles": (
+        {"AWS_DEFAULT_PROFILE": "a", "AWS_PROFILE": "b"},
+        f"[profile a]\nendpoint_url = RIGHT\n[profile b]\nendpoint_url = {WRONG}\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENDPOINTS)
+def test_the_endpoint_is_the_one_that_boto3_finds(s3: S3Server, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    variables, config = ENDPOINTS[name]
+    tokens(tmp_path)
+    url = s3.put(tmp_path / "tokens.bin")
+    keys = {variable: s3.options[ENVIRONMENT[variable]] for variable in ENVIRONMENT if variable != "AWS_ENDPOINT_URL"}
+    for variable, value in (keys | variables).items():
+        monkeypatch.setenv(variable, value.replace("RIGHT", s3.url))
+    (tmp_path / "config").write_text(config.replace("RIGHT", s3.url))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+
+    def length(timeout: float = 5, **options: Any) -> int:
+        return len(wr.open(url, dtype="uint16", cache_limit=0, timeout=timeout, **options)[0])
+
+    assert boto3.session.Session().client("s3").meta.endpoint_url == s3.url
+    assert length() == 24 * N
+    # What is given goes before all of it; and one switch leaves all of it out.
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", WRONG)
+    given = {"store_options": {"endpoint_url": s3.url}}
+    for ignored in ("false", "true"):
+        monkeypatch.setenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", ignored)
+        assert boto3.session.Session().client("s3", endpoint_url=s3.url).meta.endpoint_url == s3.url
+        assert length(**given) == 24 * N
+    assert "127.0.0.1" not in boto3.session.Session().client("s3").meta.endpoint_url
+    with pytest.raises(wr.IoError) as raised:
+        length(timeout=0.5)
+    assert "127.0.0.1" not in str(raised.value), raised.value
+
+
+def test_services_that_a_profile_names_in_vain(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config").write_text("[default]\nservices = mine\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    with pytest.raises(wr.ConfigError, match="mine") as raised:
+        wr.open("s3://bucket/x.bin", timeout=5)
+    assert "[services mine]" in str(raised.value.hint)

@@ -1,13 +1,12 @@
 //! Amazon S3 and what speaks its protocol: credentials and settings as the AWS tools find them.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use windrow_core::{Error, Result};
 
 use super::Backend;
+use super::aws_profile::Profile;
 use super::cloud::{Cloud, Noting, client_options, no_retries, refused};
 use super::near::has_metadata_service;
 use crate::options::Options;
@@ -17,8 +16,8 @@ use crate::url::Location;
 pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Backend>> {
     let bucket = location.root.trim_start_matches("s3://");
     let profile = Profile::of_environment(options)?;
-    let endpoint = endpoint(options, &profile);
-    let mut builder = AmazonS3Builder::from_env()
+    let endpoint = endpoint(options, &profile)?;
+    let mut builder = of_environment()
         .with_bucket_name(bucket)
         .with_retry(no_retries())
         // Not all that speak the protocol remove many objects at once.
@@ -79,17 +78,31 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Bac
     Ok(Arc::new(Cloud::new(builder.build().map_err(|e| refused(e, &location.root))?)))
 }
 
-fn endpoint(options: &Options, profile: &Profile) -> Option<String> {
-    let given =
-        options.get(&["endpoint_url", "endpoint", "aws_endpoint", "aws_endpoint_url"]).map(str::to_string);
-    given
-        .or_else(|| set("AWS_ENDPOINT_URL_S3"))
-        .or_else(|| set("AWS_ENDPOINT_URL"))
-        .or_else(|| set("AWS_ENDPOINT"))
-        .or_else(|| profile.get("endpoint_url"))
+// What the environment says but for the endpoint, which has an order of its own.
+fn of_environment() -> AmazonS3Builder {
+    let said = std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.to_str().filter(|name| name.starts_with("AWS_"))?.to_ascii_lowercase();
+        let known = name.parse().ok()?;
+        let is_endpoint = matches!(known, AmazonS3ConfigKey::Endpoint | AmazonS3ConfigKey::S3Endpoint);
+        (!is_endpoint).then_some((known, value.into_string().ok()?))
+    });
+    said.fold(AmazonS3Builder::new(), |builder, (known, value)| builder.with_config(known, value))
 }
 
-fn set(name: &str) -> Option<String> {
+// What boto3 asks, in its order; the last variable is another tool's.
+fn endpoint(options: &Options, profile: &Profile) -> Result<Option<String>> {
+    let given = options.get(&["endpoint_url", "endpoint", "aws_endpoint", "aws_endpoint_url"]);
+    if given.is_some() || profile.ignores_endpoints() {
+        return Ok(given.map(str::to_string));
+    }
+    match set("AWS_ENDPOINT_URL_S3").or_else(|| set("AWS_ENDPOINT_URL")) {
+        Some(url) => Ok(Some(url)),
+        None => Ok(profile.endpoint_url()?.or_else(|| set("AWS_ENDPOINT"))),
+    }
+}
+
+/// What the environment says, where it says something.
+pub(super) fn set(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
@@ -98,83 +111,4 @@ pub(super) fn unknown(name: &str, location: &Location) -> Error {
         .at(location.root.as_str())
         .field("store_options")
         .hint("its options are those of the store's own tools: endpoint_url, region, anon, access_key_id and so on")
-}
-
-/// A profile of `~/.aws/credentials` and `~/.aws/config`.
-#[derive(Debug, Default)]
-struct Profile {
-    values: BTreeMap<String, String>,
-    /// Somebody named it.
-    is_chosen: bool,
-}
-
-impl Profile {
-    fn of_environment(options: &Options) -> Result<Profile> {
-        let chosen = options.get(&["profile"]).map(str::to_string).or_else(|| set("AWS_PROFILE"));
-        let name = chosen.clone().unwrap_or_else(|| "default".to_string());
-        let home = set("HOME").map(PathBuf::from).unwrap_or_default();
-        let file = |variable: &str, name: &str| {
-            set(variable).map_or_else(|| home.join(".aws").join(name), PathBuf::from)
-        };
-        let mut values = BTreeMap::new();
-        for (path, section) in [
-            (
-                file("AWS_CONFIG_FILE", "config"),
-                if name == "default" { name.clone() } else { format!("profile {name}") },
-            ),
-            (file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), name.clone()),
-        ] {
-            if let Ok(text) = std::fs::read_to_string(&path) {
-                values.extend(section_of(&text, &section));
-            }
-        }
-        if let (Some(name), true) = (&chosen, values.is_empty()) {
-            return Err(Error::config(format!("no profile {name:?} in ~/.aws/config or ~/.aws/credentials"))
-                .field("AWS_PROFILE")
-                .hint("`aws configure list-profiles` lists those that are there"));
-        }
-        Ok(Profile { values, is_chosen: chosen.is_some() })
-    }
-
-    fn get(&self, name: &str) -> Option<String> {
-        self.values.get(name).cloned()
-    }
-
-    fn other_way(&self) -> Option<&str> {
-        ["credential_process", "sso_session", "sso_start_url", "role_arn"]
-            .into_iter()
-            .find(|name| self.values.contains_key(*name))
-    }
-}
-
-// A section of an INI file as the AWS tools write it: `name = value`, comments after `#` and `;`.
-fn section_of(text: &str, section: &str) -> BTreeMap<String, String> {
-    let mut values = BTreeMap::new();
-    let mut is_in = false;
-    for line in text.lines() {
-        let trimmed = line.trim();
-        if let Some(name) = trimmed.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            is_in = name.trim() == section;
-        } else if is_in
-            && !line.starts_with([' ', '\t', '#', ';'])
-            && let Some((name, value)) = trimmed.split_once('=')
-        {
-            values.insert(name.trim().to_ascii_lowercase(), value.trim().to_string());
-        }
-    }
-    values
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_profile_is_read_as_the_aws_tools_read_it() {
-        let text = "[default]\nregion = eu-west-1\n# no\ns3 =\n  endpoint = nested\n[profile work]\nAWS_ACCESS_KEY_ID=a=b\n";
-        assert_eq!(section_of(text, "default")["region"], "eu-west-1");
-        assert!(!section_of(text, "default").contains_key("endpoint"));
-        assert_eq!(section_of(text, "profile work")["aws_access_key_id"], "a=b");
-        assert!(section_of(text, "other").is_empty());
-    }
 }

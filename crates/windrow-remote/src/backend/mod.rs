@@ -1,6 +1,7 @@
 //! The protocols of stores: one object or listing asked for once. Attempts, deadlines and queues are above.
 
 mod aws;
+mod aws_profile;
 mod azure;
 mod cloud;
 mod gcs;
