@@ -91,17 +91,16 @@ fn resolve_url(written: &Path, options: &Options, stores: &Stores, found: &mut V
         is_glob: false,
     };
     let mut add = |url: &str| {
-        let is_glob = glob::is_glob(pattern_of_url(url));
-        found.push(match is_glob && !is_there(url, options, stores)? {
-            true => {
-                let (paths, hidden) = listed(url, options, stores)?;
-                Found { written: written.to_path_buf(), paths, hidden, is_glob }
-            }
-            false => itself(url),
-        });
+        found.push(
+            match glob::is_glob(pattern_of_url(url)) && !(is_web(url) && is_there(url, options, stores)?) {
+                true => Found { written: written.to_path_buf(), ..listed(url, options, stores)? },
+                false => itself(url),
+            },
+        );
         Ok(())
     };
-    if !text.contains('{') {
+    // What has this very name goes before those that the braces stand for.
+    if !text.contains('{') || (!has_several_places(text) && is_there(text, options, stores)?) {
         return add(text);
     }
     check(text).map_err(|e| e.at(written))?;
@@ -110,25 +109,37 @@ fn resolve_url(written: &Path, options: &Options, stores: &Stores, found: &mut V
 
 // Without a query, which only web servers know: its ? is no pattern.
 fn pattern_of_url(url: &str) -> &str {
-    match url.starts_with("http") {
+    match is_web(url) {
         true => url.split('?').next().unwrap_or_default(),
         false => url,
     }
 }
 
-// Whether a web server has a file of this name, as it is written: it lists nothing in which others could be found.
+// A web server, which lists nothing in which other names could be found.
+fn is_web(url: &str) -> bool {
+    url.starts_with("http")
+}
+
+// Whether its braces stand for buckets, hosts or data sets of the Hub.
+fn has_several_places(url: &str) -> bool {
+    let names = if url.starts_with("hf:") { 3 } else { 1 };
+    let place = url.split_once("://").map_or("", |(_, rest)| rest);
+    place.split('/').take(names).any(|name| name.contains('{'))
+}
+
+// Whether something is there whose name is this one, as it is written.
 fn is_there(url: &str, options: &Options, stores: &Stores) -> Result<bool> {
-    if !url.starts_with("http") {
-        return Ok(false);
-    }
     let Some(place) = stores.place(Path::new(url), options)? else { return Ok(false) };
-    // What is in the way of knowing is said by whoever lists.
+    // What is in the way of knowing is said by whoever lists, or opens.
     Ok(place.store.entry(&place.key).is_ok())
 }
 
-// What a URL with a glob names, in natural order, and what is hidden.
-fn listed(url: &str, options: &Options, stores: &Stores) -> Result<(Vec<PathBuf>, Vec<String>)> {
-    let Some(place) = stores.place(Path::new(url), options)? else { return Ok((Vec::new(), Vec::new())) };
+// What a URL with a glob names, in natural order, and what is hidden. What has that very name was not searched for.
+fn listed(url: &str, options: &Options, stores: &Stores) -> Result<Found> {
+    let found = |paths, hidden, is_glob| Found { written: url.into(), paths, hidden, is_glob };
+    let Some(place) = stores.place(Path::new(url), options)? else {
+        return Ok(found(Vec::new(), Vec::new(), true));
+    };
     let parts: Vec<&str> = place.key.split('/').collect();
     let first = parts.iter().position(|part| glob::is_glob(part));
     let Some(first) = first else {
@@ -173,7 +184,7 @@ fn listed(url: &str, options: &Options, stores: &Stores) -> Result<(Vec<PathBuf>
     lake::refuse_above(place.store.as_ref(), &folder)?;
     names.sort_by(|a, b| natural_order(a, b).then_with(|| a.cmp(b)));
     let paths = names.iter().map(|name| place.store.display(&key::below(&folder, name)).into()).collect();
-    Ok((paths, hidden))
+    Ok(found(paths, hidden, names != [pattern.as_str()]))
 }
 
 // The folder that is there and the pattern below it; `None` for a path that has no pattern, or that is there as it is

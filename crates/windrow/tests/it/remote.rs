@@ -198,6 +198,36 @@ fn globs_name_what_the_store_lists() {
 }
 
 #[test]
+fn a_name_that_is_there_as_it_is_written_is_that_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let bucket = folder.path().join("bucket");
+    let names =
+        ["a?b.jsonl", "axb.jsonl", "*.jsonl", "{a?b,axb}.jsonl", "[v1]/a.jsonl", "v/a.jsonl", "[v1]/?.jsonl"];
+    for name in names {
+        let path = bucket.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{{\"from\": \"{name}\"}}\n")).unwrap();
+    }
+    let s3 = S3::serve(folder.path());
+    let from = |data: Dataset| {
+        let from =
+            (0..data.len()).map(|record| data.json(record).unwrap()["from"].as_str().unwrap().to_string());
+        from.collect::<Vec<_>>()
+    };
+    for (pattern, expected) in names.map(|name| (name, vec![name])).into_iter().chain([
+        ("a[?]b.jsonl", vec!["a?b.jsonl"]),
+        ("{a?b,v/a}.jsonl", vec!["a?b.jsonl", "v/a.jsonl"]),
+        ("[v1]/[a].jsonl", vec!["[v1]/a.jsonl"]),
+    ]) {
+        let url = format!("s3://bucket/{pattern}");
+        let there = open_with(&url, &s3.options()).unwrap();
+        assert_eq!(there.paths().only().is_some(), expected.len() == 1, "{pattern}");
+        assert_eq!(from(there), expected, "{pattern}");
+        assert_eq!(from(windrow::open(bucket.join(pattern)).unwrap()), expected, "{pattern}");
+    }
+}
+
+#[test]
 fn pools_that_find_no_room_are_an_error_that_names_the_one_that_does() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("bucket")).unwrap();
