@@ -89,16 +89,68 @@ def test_a_disk_that_takes_no_more_ends_the_keeping_not_the_run(tmp_path: Path, 
     assert "kept in memory only" in said and "WINDROW_CACHE" in said and said.count("WARNING") == 1, said
 
 
-def test_a_server_that_does_not_say_how_large_a_file_is(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
-    server = WebServer(tmp_path)
-    server.is_chunked = True
-    try:
-        with pytest.raises(wr.UnsupportedError, match="no Content-Length") as raised:
-            wr.open(f"{server.url}/a.jsonl", timeout=5)
-        assert "download it" in str(raised.value.hint)
-    finally:
-        server.stop()
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[WebServer]:
+    (tmp_path / "web").mkdir()
+    server = WebServer(tmp_path / "web")
+    yield server
+    server.stop()
+
+
+def test_a_server_that_does_not_say_how_large_a_file_is(web: WebServer) -> None:
+    np.arange(1000, dtype="<u4").tofile(web.folder / "a.bin")
+    (web.folder / "a.jsonl.gz").write_bytes(gzip.compress(b'{"text": "a"}\n' * 9))
+    (web.folder / "packed.bin").write_bytes(gzip.compress((web.folder / "a.bin").read_bytes()))
+    web.encodings = {"packed.bin": "gzip", "a.jsonl.gz": "gzip"}
+    web.is_chunked = True
+    for name in ("a.bin", "packed.bin"):
+        del web.requests[:]
+        ds = wr.open(f"{web.url}/{name}", dtype="uint32", timeout=5, cache_limit=0)
+        assert ds[0].tolist() == list(range(1000)), name
+        assert sum(method == "GET" and asked is None and name in path for method, path, asked in web.requests) == 1
+    # Whose name tells what it is packed with is that file.
+    assert len(wr.open(f"{web.url}/a.jsonl.gz", timeout=5)) == 9
+    for name in ("a.bin", "packed.bin"):
+        with pytest.raises(wr.UnsupportedError, match=r"no Content-Length.*3999 bytes") as raised:
+            wr.open(f"{web.url}/{name}", dtype="uint32", timeout=5, read_ahead=3999)
+        assert "download it" in str(raised.value.hint) and "read_ahead" in str(raised.value.hint)
+    with pytest.raises(wr.UnsupportedError, match="Content-Encoding: br"):
+        web.encodings = {"a.bin": "br"}
+        wr.open(f"{web.url}/a.bin", dtype="uint32", timeout=5)
+
+
+def test_bytes_that_a_server_packs(web: WebServer, s3: S3Server) -> None:
+    plain = web.folder / "plain"
+    wr.write(plain / "x.bagz", [{"text": "a"}] * 9, to="bagz")
+    np.arange(1000, dtype="<u4").tofile(plain / "x.bin")
+    (plain / "x.jsonl").write_text('{"text": "a"}\n' * 9)
+    bucket = s3.bucket()
+    for name in ("x.bagz", "x.bin", "x.jsonl"):
+        packed = gzip.compress((plain / name).read_bytes())
+        (web.folder / name).write_bytes(packed)
+        web.encodings[name] = "gzip"
+        s3.client.put_object(Bucket=bucket, Key=name, Body=packed, ContentEncoding="gzip")
+    places: list[tuple[str, dict[str, Any]]] = [(web.url, {}), (f"s3://{bucket}", {"store_options": s3.options})]
+    for place, options in places:
+        options |= {"timeout": 5, "cache_limit": 0}
+        # What is known by its first bytes is read.
+        assert len(wr.open(f"{place}/x.jsonl", timeout=5, **{k: v for k, v in options.items() if k == "store_options"})) == 9
+        for name in ("x.bagz", "x.bin"):
+            with pytest.raises(wr.WindrowError) as raised:
+                wr.open(f"{place}/{name}", **options)
+            assert "Content-Encoding: gzip" in str(raised.value.hint) and "fetch it again" not in str(raised.value), place
+    # What nothing here unpacks is never read as it is.
+    web.encodings["x.bin"] = "br"
+    with pytest.raises(wr.UnsupportedError, match="Content-Encoding: br") as raised:
+        wr.open(f"{web.url}/x.bin", dtype="uint32", timeout=5, cache_limit=0)
+    assert "curl" in str(raised.value.hint)
+
+
+def test_a_server_that_packs_on_the_way(web: WebServer) -> None:
+    np.arange(1000, dtype="<u4").tofile(web.folder / "x.bin")
+    web.packs = True
+    with pytest.raises(wr.UnsupportedError, match="Content-Encoding: gzip"):
+        wr.open(f"{web.url}/x.bin", dtype="uint32", timeout=5, cache_limit=0)
 
 
 @pytest.mark.parametrize("to", ["parquet", "arrow"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -65,6 +66,10 @@ class WebServer:
         """Names of files, and the status with which each is refused."""
         self.is_chunked = False
         """Whole files in chunks, without their length, whatever range is asked for."""
+        self.encodings: dict[str, str] = {}
+        """Names of files, and the Content-Encoding that each is said to have."""
+        self.packs = False
+        """Packs with gzip what it sends, though it says how large it is unpacked."""
         self.rounds: Rounds | None = None
         """Holds requests back."""
         handler = self.handler()
@@ -109,6 +114,11 @@ class WebServer:
                         self.say(412, b"", {})
                         return
                     headers = {"ETag": tag}
+                    if encoding := outer.encodings.get(path.name):
+                        headers["Content-Encoding"] = encoding
+                    if outer.packs and self.command == "GET":
+                        self.say(200, gzip.compress(path.read_bytes()), {**headers, "Content-Encoding": "gzip"})
+                        return
                     with path.open("rb") as file:
                         if asked and not outer.is_chunked:
                             start, last = (int(n) for n in asked.removeprefix("bytes=").split("-"))

@@ -163,8 +163,10 @@ async fn more_bytes(
     pace: &Pace,
 ) -> Result<(), Trouble> {
     let size = (range.end - range.start) as usize;
-    let got = first_byte(backend, known, range.start + bytes.len() as u64..range.end, counters, pace).await?;
-    check(&got, known)?;
+    let left = range.start + bytes.len() as u64..range.end;
+    let got = first_byte(backend, known, left, counters, pace).await;
+    let got = got.map_err(|trouble| or_packed(trouble, backend, known))?;
+    check(&got, known).map_err(|trouble| or_packed(trouble, backend, known))?;
     let mut body = got.body;
     while let Some(part) = body.next().await {
         let part = part?;
@@ -193,6 +195,14 @@ pub(crate) fn check(got: &Got, known: &Known<'_>) -> Result<(), Trouble> {
             Err(Trouble::new(What::Changed, format!("expected {} bytes, found {total}", known.size)))
         }
         _ => Ok(()),
+    }
+}
+
+// A server that packs what it sends, and says how large it is unpacked.
+fn or_packed(trouble: Trouble, backend: &dyn Backend, known: &Known<'_>) -> Trouble {
+    match (trouble.what, backend.encoding(known.key)) {
+        (What::Changed | What::NoRanges, Some(encoding)) => Trouble::new(What::Encoded, encoding),
+        _ => trouble,
     }
 }
 

@@ -182,6 +182,12 @@ impl Store for Remote {
         self.0.url(key)
     }
 
+    fn encoding(&self, name: &str) -> Option<String> {
+        let Location { root, query, .. } = self.0.location();
+        let key = name.strip_prefix(root.as_str())?.strip_prefix('/')?;
+        self.0.backend().ok()?.encoding(key.strip_suffix(query.as_str())?)
+    }
+
     fn room_ahead(&self) -> Option<u64> {
         Some(self.0.options.read_ahead)
     }

@@ -25,6 +25,8 @@ pub(crate) enum What {
     NoRanges,
     /// The server does not say how large an object is, and gives no ranges.
     NoLength,
+    /// The bytes are packed by a coding that is not undone here, which [`Trouble::said`] names.
+    Encoded,
     /// An object is there already.
     Exists,
     /// The store does not know what is asked of it.
@@ -74,11 +76,19 @@ impl Trouble {
                     .at(url)
                     .hint("raise @cache_limit@, or copy the data to a store that reads by ranges")
             }
-            What::NoLength => Error::unsupported(
-                "the server does not say how large the file is: its answer has no Content-Length",
-            )
+            What::NoLength => Error::unsupported(format!(
+                "the server gives no ranges and does not say how large the file is (no Content-Length), and {said}"
+            ))
             .at(url)
-            .hint("serve the file as it is, with its length and by ranges; or download it and open the copy"),
+            .hint(
+                "raise @read_ahead@ to hold it in memory; or serve the file with its length and by ranges, or download it and open the copy",
+            ),
+            What::Encoded => Error::unsupported(format!("it is kept or sent with Content-Encoding: {said}"))
+                .at(url)
+                .hint(
+                    "its bytes are packed: have the server send it as it is, put it there without Content-Encoding, or download and \
+                     unpack it (`curl --compressed`)",
+                ),
             What::Passing(_) => Error::new(Kind::Io, format!("cannot {doing}: {said}"))
                 .at(url)
                 .hint("the store or the way to it fails; raise @timeout@ to wait for longer"),

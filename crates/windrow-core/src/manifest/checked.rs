@@ -190,6 +190,10 @@ impl Store for Checked {
         self.inner.traffic()
     }
 
+    fn encoding(&self, name: &str) -> Option<String> {
+        self.inner.encoding(name)
+    }
+
     fn room_ahead(&self) -> Option<u64> {
         self.inner.room_ahead()
     }

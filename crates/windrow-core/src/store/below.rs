@@ -103,6 +103,10 @@ impl Store for Below {
         self.store.traffic()
     }
 
+    fn encoding(&self, name: &str) -> Option<String> {
+        self.store.encoding(name)
+    }
+
     fn room_ahead(&self) -> Option<u64> {
         self.store.room_ahead()
     }

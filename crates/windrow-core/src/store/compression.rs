@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 
 use flate2::bufread::{GzDecoder, ZlibDecoder};
 
-use super::{Object, key};
+use super::{Object, Store, key};
 use crate::error::{Error, Kind, Result};
 
 /// How an object is compressed.
@@ -94,6 +94,20 @@ pub fn or_compressed(error: Error, object: &dyn Object) -> Error {
             "expand the file. A store that keeps or sends it with Content-Encoding gives it compressed: put it there as it is, or \
              download and expand it",
         )
+}
+
+/// An error about bytes, where their store packs them: they are those of a compressed file. Formats that expand such a file have read
+/// through it.
+#[must_use]
+pub fn or_encoded(error: Error, store: &dyn Store) -> Error {
+    let is_of_bytes = matches!(error.kind(), Kind::Corrupt | Kind::Unrecognised | Kind::Unsupported);
+    let encoding =
+        error.place().file.as_deref().filter(|_| is_of_bytes).and_then(|file| store.encoding(file));
+    let Some(encoding) = encoding else { return error };
+    error.hint(format!(
+        "its store keeps or sends it with Content-Encoding: {encoding}, so these are the bytes of a compressed file: put it there without \
+         that, or download and expand it"
+    ))
 }
 
 /// A name without `.gz` or `.zst`, also in capitals.

@@ -37,7 +37,7 @@ use std::sync::Arc;
 pub use below::Below;
 pub use cache::{Cache, Cleared, Entry as CacheEntry, made_once};
 pub use cache::{Draft, cache_folder, cached, copies, is_full};
-pub use compression::{Compression, or_compressed, plain_name};
+pub use compression::{Compression, or_compressed, or_encoded, plain_name};
 pub use expand::{
     begins_to_expand, expanded_as, expanded_checked, expanded_head, expanded_stream, expanded_with, head_as,
     long_window, needs_window, unless_damaged,
@@ -155,6 +155,13 @@ pub trait Store: Send + Sync {
     fn room_ahead(&self) -> Option<u64> {
         None
     }
+    /// With what the bytes of an object are packed, where its store said so and its name does not tell: a Content-Encoding. The object
+    /// is named as [`Object::name`] has it.
+    fn encoding(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+
 
     /// The store that it notes the errors of: that one counts what it is asked for.
     fn wrapped(&self) -> Option<&Arc<dyn Store>> {

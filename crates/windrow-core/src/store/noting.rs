@@ -139,6 +139,10 @@ impl Store for Noting {
         self.inner.traffic()
     }
 
+    fn encoding(&self, name: &str) -> Option<String> {
+        self.inner.encoding(name)
+    }
+
     fn room_ahead(&self) -> Option<u64> {
         self.inner.room_ahead()
     }

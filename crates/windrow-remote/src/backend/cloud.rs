@@ -12,10 +12,13 @@ use object_store::client::{
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::multipart::MultipartStore;
 use object_store::path::Path;
-use object_store::{Attributes, ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore, RetryConfig};
+use object_store::{
+    Attribute, Attributes, ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore, RetryConfig,
+};
 use windrow_core::store::key;
 use windrow_core::{Error, Kind};
 
+use super::encoding::Encodings;
 use super::kept_hash::hash_among;
 use super::{Answer, Backend, Got, Meta, Sink};
 use crate::options::Options;
@@ -27,12 +30,13 @@ pub(super) struct Cloud {
     pub(super) parts: Arc<dyn MultipartStore>,
     /// The same, whose listings begin in the middle of a name.
     pages: Arc<dyn PaginatedListStore>,
+    encodings: Encodings,
 }
 
 impl Cloud {
     pub(super) fn new(store: impl ObjectStore + MultipartStore + PaginatedListStore) -> Cloud {
         let store = Arc::new(store);
-        Cloud { store: store.clone(), parts: store.clone(), pages: store }
+        Cloud { store: store.clone(), parts: store.clone(), pages: store, encodings: Encodings::default() }
     }
 }
 
@@ -168,6 +172,8 @@ impl Backend for Cloud {
             };
             let path = path(key)?;
             let found = noted(self.store.get_opts(&path, options)).await?;
+            let encoding = found.attributes.get(&Attribute::ContentEncoding);
+            self.encodings.note(key, encoding.map(|encoding| encoding.as_ref()))?;
             let (total, tag) = (Some(found.meta.size), found.meta.e_tag.clone().map(quoted));
             let hash = hash_among(&found.attributes);
             let body = found.into_stream().map_err(|e| Trouble::passing(in_words(&e)));
@@ -199,6 +205,10 @@ impl Backend for Cloud {
             let objects = page.result.objects.into_iter().map(|found| meta(found, &Attributes::new()));
             Ok(page.page_token.is_none().then(|| objects.collect()))
         })
+    }
+
+    fn encoding(&self, key: &str) -> Option<String> {
+        self.encodings.of(key)
     }
 
     fn sink(&self) -> Option<&dyn Sink> {

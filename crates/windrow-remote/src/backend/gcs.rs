@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use windrow_core::Result;
 
 use super::Backend;
@@ -12,6 +13,10 @@ use super::cloud::{Cloud, Noting, client_options, no_retries, refused};
 use super::near::has_metadata_service;
 use crate::options::Options;
 use crate::url::Location;
+
+fn takes_gzip() -> HeaderMap {
+    HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("gzip"))])
+}
 
 /// The store of a bucket.
 pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Backend>> {
@@ -26,7 +31,8 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Bac
     let mut builder = GoogleCloudStorageBuilder::from_env()
         .with_bucket_name(bucket)
         .with_retry(no_retries())
-        .with_client_options(client_options(options, endpoint.as_deref()))
+        // Whoever does not take gzip gets what is kept so unpacked, without its length and not by ranges.
+        .with_client_options(client_options(options, endpoint.as_deref()).with_default_headers(takes_gzip()))
         .with_http_connector(Noting::default());
     if let Some(endpoint) = &endpoint {
         builder = builder.with_base_url(endpoint);

@@ -1,15 +1,21 @@
 //! Web servers: ranges of files; folders only where a manifest lists them.
 
+use std::collections::HashMap;
+use std::io::Read;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::TryStreamExt;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use reqwest::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue,
+};
 use reqwest::{Client, Method, Response, StatusCode};
+use windrow_core::store::{Compression, plain_name};
 use windrow_core::{Error, Result};
 
-use super::{Answer, Backend, Got, MODIFIED, Meta};
+use super::encoding::{Encodings, coding};
+use super::{Answer, Backend, Bytes, Got, MODIFIED, Meta};
 use crate::options::Options;
 use crate::trouble::{Trouble, What};
 use crate::url::Location;
@@ -19,17 +25,37 @@ pub(super) struct Http {
     /// `https://host`.
     root: String,
     query: String,
+    encodings: Encodings,
+    /// Files whose length no answer says, as they came.
+    whole: Mutex<HashMap<String, Whole>>,
+    /// Bytes that such a file may have.
+    most: u64,
+}
+
+/// All of a file.
+#[derive(Clone)]
+struct Whole {
+    bytes: Bytes,
+    tag: Option<String>,
 }
 
 /// The files of a web server.
 pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Backend>> {
     let client = client(options, &location.root, true)?;
-    Ok(Arc::new(Http { client, root: location.root.clone(), query: location.query.clone() }))
+    Ok(Arc::new(Http {
+        client,
+        root: location.root.clone(),
+        query: location.query.clone(),
+        encodings: Encodings::default(),
+        whole: Mutex::default(),
+        most: options.read_ahead,
+    }))
 }
 
 /// A client that sends the headers that were given.
 pub(super) fn client(options: &Options, url: &str, follow: bool) -> Result<Client> {
-    let mut headers = HeaderMap::new();
+    // What is packed for the way has another size than the file, and other ranges.
+    let mut headers = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
     for (name, value) in &options.store {
         let Some(header) = name.strip_prefix("headers.") else {
             let known = matches!(name.as_str(), "endpoint_url" | "endpoint" | "token" | "anon");
@@ -189,13 +215,67 @@ impl Http {
         format!("{}/{}{}", self.root, escaped(key), self.query)
     }
 
-    // The range of one byte tells the size as well.
-    async fn by_one_byte(&self, key: &str) -> Result<Meta, Trouble> {
+    fn whole(&self) -> MutexGuard<'_, HashMap<String, Whole>> {
+        self.whole.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // The range of one byte tells the size as well; of a server that gives none, and says no length, the file comes whole.
+    async fn without_length(&self, key: &str) -> Result<Meta, Trouble> {
         let answer = checked(get_range(&self.client, &self.url(key), 0..1, None).await?).await?;
         let tag = tag_of(answer.headers());
-        let found = got(answer, &(0..1))?;
-        Ok(Meta { key: key.to_string(), size: found.total.unwrap_or(1), tag, hash: None })
+        match got(answer, &(0..1)) {
+            Ok(Got { total: Some(size), .. }) => Ok(Meta { key: key.to_string(), size, tag, hash: None }),
+            Ok(_) | Err(Trouble { what: What::NoRanges, .. }) => self.in_one_pass(key).await,
+            Err(trouble) => Err(trouble),
+        }
     }
+
+    // Held in memory as long as the store is asked. What was packed for the way is unpacked: nothing of it is read by ranges.
+    async fn in_one_pass(&self, key: &str) -> Result<Meta, Trouble> {
+        let too_large = || {
+            Trouble::new(What::NoLength, format!("is larger than the {} bytes that may be held", self.most))
+        };
+        let answer = self.client.get(self.url(key)).send().await.map_err(unanswered)?;
+        let answer = checked(answer).await?;
+        let tag = tag_of(answer.headers());
+        let encoding = coding(header(&answer, &CONTENT_ENCODING)).filter(|_| plain_name(key) == key);
+        let (mut body, mut bytes) = (answer.bytes_stream(), Vec::new());
+        while let Some(part) = body.next().await {
+            bytes.extend_from_slice(&part.map_err(|e| Trouble::passing(unanswered(e).said))?);
+            if bytes.len() as u64 > self.most {
+                return Err(too_large());
+            }
+        }
+        if let Some(encoding) = encoding {
+            bytes = unpacked(&bytes, &encoding, self.most)?.ok_or_else(too_large)?;
+        }
+        let size = bytes.len() as u64;
+        self.whole().insert(key.to_string(), Whole { bytes: bytes.into(), tag: tag.clone() });
+        Ok(Meta { key: key.to_string(), size, tag, hash: None })
+    }
+}
+
+// What bytes stand for that were packed so; `None` where that is more than `most`.
+fn unpacked(bytes: &[u8], encoding: &str, most: u64) -> Result<Option<Vec<u8>>, Trouble> {
+    let compression = match encoding {
+        "gzip" | "x-gzip" => Compression::Gzip,
+        "zstd" => Compression::Zstd,
+        other => return Err(Trouble::new(What::Encoded, other)),
+    };
+    let mut out = Vec::new();
+    let read = compression
+        .decoder(bytes, None)
+        .and_then(|stream| stream.take(most.saturating_add(1)).read_to_end(&mut out));
+    match read {
+        Ok(size) => Ok((size as u64 <= most).then_some(out)),
+        Err(e) => {
+            Err(Trouble::passing(format!("its Content-Encoding is {encoding}, and its bytes are not: {e}")))
+        }
+    }
+}
+
+fn header<'a>(answer: &'a Response, name: &HeaderName) -> Option<&'a str> {
+    answer.headers().get(name).and_then(|value| value.to_str().ok())
 }
 
 impl Backend for Http {
@@ -205,27 +285,34 @@ impl Backend for Http {
             let answer = match answer.status() {
                 // Some sign URLs for GET alone.
                 StatusCode::METHOD_NOT_ALLOWED | StatusCode::FORBIDDEN | StatusCode::NOT_IMPLEMENTED => {
-                    return self.by_one_byte(key).await;
+                    return self.without_length(key).await;
                 }
                 _ => checked(answer).await?,
             };
-            let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok());
-            let size = header("content-length").and_then(|size| size.parse().ok());
-            let Some(size) = size else {
-                return self.by_one_byte(key).await.map_err(|trouble| match trouble.what {
-                    What::NoRanges => Trouble { what: What::NoLength, ..trouble },
-                    _ => trouble,
-                });
+            let Some(size) = header(&answer, &CONTENT_LENGTH).and_then(|size| size.parse().ok()) else {
+                return self.without_length(key).await;
             };
             Ok(Meta { key: key.to_string(), size, tag: tag_of(answer.headers()), hash: None })
         })
     }
 
     fn get<'a>(&'a self, key: &'a str, range: Range<u64>, tag: Option<&'a str>) -> Answer<'a, Got> {
+        let whole = self.whole().get(key).cloned();
         Box::pin(async move {
-            let answer = get_range(&self.client, &self.url(key), range.clone(), tag).await?;
-            got(checked(answer).await?, &range)
+            if let Some(Whole { bytes, tag }) = whole {
+                let total = bytes.len() as u64;
+                let part = range.start.min(total) as usize..range.end.min(total) as usize;
+                let body = stream::iter([Ok(bytes.slice(part))]);
+                return Ok(Got { total: Some(total), tag, hash: None, body: Box::pin(body) });
+            }
+            let answer = checked(get_range(&self.client, &self.url(key), range.clone(), tag).await?).await?;
+            self.encodings.note(key, header(&answer, &CONTENT_ENCODING))?;
+            got(answer, &range)
         })
+    }
+
+    fn encoding(&self, key: &str) -> Option<String> {
+        self.encodings.of(key)
     }
 
     fn list<'a>(&'a self, _prefix: &'a str, _found: &'a mut Vec<Meta>) -> Answer<'a, ()> {

@@ -4,6 +4,7 @@ mod aws;
 mod aws_profile;
 mod azure;
 mod cloud;
+mod encoding;
 mod gcs;
 mod http;
 mod hub;
@@ -76,6 +77,12 @@ pub(crate) trait Backend: Send + Sync {
     /// The commit that a moving name stands for, where the store has such.
     fn commit(&self) -> Answer<'_, Option<String>> {
         Box::pin(async { Ok(None) })
+    }
+
+    /// With what an object's bytes are packed though its name does not tell, as an answer said that came before.
+    fn encoding(&self, key: &str) -> Option<String> {
+        let _ = key;
+        None
     }
 
     /// How objects are put there; `None` where they are only read.
