@@ -77,7 +77,7 @@ class Hub:
         if name == "store":
             content = next(c for c in self.files.values() if path == "/" + hashlib.sha256(c).hexdigest())
             self.send_content(request, content, "of-the-store")
-        elif path.endswith(("/revision/main", "/revision/refs/convert/parquet", f"/revision/{COMMIT}")):
+        elif path.endswith(("/revision/main", "/revision/refs/convert/parquet", "/revision/refs/pr/3", f"/revision/{COMMIT}")):
             siblings = [{"rfilename": path} for path in self.files]
             self.send_json(request, {"id": head.partition("/revision")[0], "sha": COMMIT, "siblings": siblings})
         elif path.partition("/tree/")[2].partition("/")[0] == COMMIT:

@@ -90,3 +90,19 @@ def test_a_cut_connection_is_gone_on_from(hub: Hub, environment: dict[str, str],
     shard = "web/visits/data-1-of-1.bin"
     assert (tmp_path / "ours" / shard).read_bytes() == hub.files[shard]
     assert sum(name == "store" for name, *_ in hub.log) == 2
+
+
+@pytest.mark.parametrize("revision", ["refs/convert/parquet", "refs%2Fpr%2F3", "refs/pr/3", "~parquet"])
+def test_a_revision_with_slashes_is_one_in_a_url(hub: Hub, environment: dict[str, str], tmp_path: Path, revision: str) -> None:
+    command = [sys.executable, "-m", "windrow", "download", f"hf://datasets/{REPO}@{revision}", "--json", "-q"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    name = {"~parquet": "refs/convert/parquet"}.get(revision, revision).replace("%2F", "/")
+    assert (answer["revision"], answer["commit"]) == (name, COMMIT)
+    # It is called as the data set is.
+    assert files(tmp_path / "Time-300B") == hub.files
+    part = download(environment, f"hf://datasets/{REPO}@{revision}/web", "--out", str(tmp_path / "web"))
+    assert part["files"] == 3 and (tmp_path / "web" / "visits" / "meta.json").is_file()
+    by_flag = download(environment, REPO, "--revision", name, "--dry-run", "--out", str(tmp_path / "x"))
+    assert by_flag["commit"] == COMMIT

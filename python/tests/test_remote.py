@@ -345,9 +345,10 @@ def test_a_name_of_the_hub_is_the_one_that_is_listed(tmp_path: Path) -> None:
         for i, name in enumerate(files):
             ds = wr.open(f"hf://datasets/owner/name/{name}", **options)
             assert np.asarray(ds[0]).tolist() == [i] * 9, name
-        # The slashes of a revision are escaped, as in the Hub's own paths.
-        ds = wr.open("hf://datasets/owner/name@refs%2Fconvert%2Fparquet/data", **options)
-        assert len(ds) == 4
+        # The slashes of a revision may be escaped, as in the Hub's own paths.
+        for revision in ("refs%2Fconvert%2Fparquet", "refs/convert/parquet", "~parquet", "refs/pr/3"):
+            assert len(wr.open(f"hf://datasets/owner/name@{revision}/data", **options)) == 4, revision
+            assert len(wr.open(f"hf://datasets/owner/name@{revision}/data/a*.bin", **options)) == 3, revision
         ds = wr.open("hf://datasets/owner/name/data", **options)
         assert [np.asarray(ds[i])[0] for i in range(len(ds))] == [0, 1, 2, 7]
     finally:

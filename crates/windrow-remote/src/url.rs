@@ -105,8 +105,15 @@ impl Location {
     }
 }
 
-// The Hub's own revisions have slashes, `refs/convert/parquet` and `refs/pr/3`, which are escaped in the root.
+// The Hub's own revisions have slashes, `refs/convert/parquet` and `refs/pr/3`, which are escaped in the root. Other tools write the first
+// as `~parquet`.
 fn with_whole_revision(rest: &str) -> Cow<'_, str> {
+    if let Some((before, path)) = rest.split_once("@~parquet")
+        && before.matches('/').count() == 2
+        && (path.is_empty() || path.starts_with('/'))
+    {
+        return Cow::Owned(format!("{before}@refs%2Fconvert%2Fparquet{path}"));
+    }
     let Some((before, after)) = rest.split_once("@refs/") else { return Cow::Borrowed(rest) };
     let mut parts = after.splitn(3, '/');
     match (parts.next(), parts.next(), parts.next()) {
@@ -158,6 +165,8 @@ mod tests {
             ("hf://datasets/o/n", "hf://datasets/o/n", ""),
             ("hf://datasets/o/n@main/train/0.parquet", "hf://datasets/o/n@main", "train/0.parquet"),
             ("hf://datasets/o/n@refs/convert/parquet", "hf://datasets/o/n@refs%2Fconvert%2Fparquet", ""),
+            ("hf://datasets/o/n@~parquet/a", "hf://datasets/o/n@refs%2Fconvert%2Fparquet", "a"),
+            ("hf://datasets/o/n@~parquets/a", "hf://datasets/o/n@~parquets", "a"),
             ("hf://datasets/o/n@refs/pr/3/a/b.bin", "hf://datasets/o/n@refs%2Fpr%2F3", "a/b.bin"),
             ("hf://datasets/o/n@refs%2Fpr%2F3/a", "hf://datasets/o/n@refs%2Fpr%2F3", "a"),
             ("hf://datasets/o/n@refs/a", "hf://datasets/o/n@refs", "a"),

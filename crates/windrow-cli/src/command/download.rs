@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 use serde_json::{Value, json};
-use windrow::download::{self, Failed, NAMED, Named, Report, Request, hub_url};
+use windrow::download::{self, Failed, NAMED, Named, Report, Request, folder_name, hub_url};
 
 use crate::args::{Stores, no_stdout};
 use crate::failure::{DONE, Failure, PARTLY};
@@ -141,7 +141,8 @@ fn request(args: &Download) -> Result<Request, Failure> {
         true => of_url(args)?,
         false => of_hub(args, named)?,
     };
-    let output = args.out.clone().unwrap_or_else(|| named.map_or(name, |named| named.output).into());
+    let output =
+        args.out.clone().unwrap_or_else(|| named.map_or(name, |named| named.output.to_string()).into());
     let mut request = Request::new(url, output);
     request.options = args.stores.options()?;
     request.include.clone_from(&args.include);
@@ -167,7 +168,7 @@ fn request(args: &Download) -> Result<Request, Failure> {
 }
 
 // A data set of the Hub, and its name.
-fn of_hub<'a>(args: &'a Download, named: Option<&'static Named>) -> Result<(String, &'a str), Failure> {
+fn of_hub(args: &Download, named: Option<&'static Named>) -> Result<(String, String), Failure> {
     let repo = named.map_or(args.repo.as_str(), |named| named.repo);
     let names: Vec<&str> = NAMED.iter().map(|named| named.name).collect();
     // What is wrong with a name, and what with a revision.
@@ -178,27 +179,21 @@ fn of_hub<'a>(args: &'a Download, named: Option<&'static Named>) -> Result<(Stri
         ))
     })?;
     let name = args.repo.rsplit('/').next().unwrap_or_default();
-    Ok((hub_url(repo, args.revision.as_deref().unwrap_or("main"))?, name))
+    Ok((hub_url(repo, args.revision.as_deref().unwrap_or("main"))?, name.to_string()))
 }
 
 // A URL as it is typed, and a name for what is there: its last one, without the end of a file's.
-fn of_url(args: &Download) -> Result<(String, &str), Failure> {
+fn of_url(args: &Download) -> Result<(String, String), Failure> {
     if args.revision.is_some() {
         return Err(usage(
             "--revision with a URL".to_string(),
             "hf://datasets/owner/name@REVISION names it in the URL",
         ));
     }
-    let path = args.repo.split_once("://").map_or("", |(_, path)| path);
-    let path = path.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
-    let last = path.rsplit('/').next().unwrap_or_default();
-    let name = match args.repo.starts_with("hf://") {
-        true => last.split('@').next().unwrap_or_default(),
-        false => last.split('.').next().unwrap_or_default(),
-    };
-    match name {
-        "" => Err(usage(format!("{last:?} is not a name for a folder"), "give --out")),
-        name => Ok((args.repo.clone(), name)),
+    let name = folder_name(&args.repo)?;
+    match name.is_empty() && args.out.is_none() {
+        true => Err(usage("the URL's last name is not one for a folder".to_string(), "give --out")),
+        false => Ok((args.repo.clone(), name)),
     }
 }
 

@@ -40,6 +40,7 @@ pub use self::file::{Listing, RemoteFile};
 use self::folder::{Folder, Record};
 pub use self::hub::hub_url;
 pub use self::named::{NAMED, Named};
+pub use self::origin::folder_name;
 use self::origin::{Objects, Origin};
 use self::select::Selection;
 use crate::format::Options;

@@ -11,6 +11,43 @@ use super::hub::Cached;
 use crate::format::Options;
 use crate::opening::remote::of_store;
 
+/// What a folder is called into which a URL is downloaded: its last name, of a file up to the first dot; of a data set of the Hub without
+/// its revision. Empty where that is no name.
+///
+/// ```
+/// use windrow::download::folder_name;
+///
+/// assert_eq!(folder_name("hf://datasets/owner/name@refs/convert/parquet")?, "name");
+/// assert_eq!(folder_name("https://host/data/tokens.tar.gz?sig=1")?, "tokens");
+/// # Ok::<(), windrow::Error>(())
+/// ```
+///
+/// # Errors
+/// `Config` for what is not such a URL; `Unsupported` for others.
+pub fn folder_name(url: &str) -> Result<String> {
+    let Location { scheme, root, key, .. } = location(url)?;
+    let last = match key.as_str() {
+        "" => key::name_of(&root),
+        key => key::name_of(key),
+    };
+    let ends: &[char] = match (scheme, key.is_empty()) {
+        (Scheme::Hf, true) => &['@'],
+        (Scheme::Hf, false) => &[],
+        (Scheme::Http, _) => &['#', '.'],
+        _ => &['.'],
+    };
+    Ok(last.split(ends).next().unwrap_or_default().to_string())
+}
+
+fn location(url: &str) -> Result<Location> {
+    let wrong = || {
+        Error::config("expected a URL to download from")
+            .at(url)
+            .hint("such as hf://datasets/owner/name, s3://bucket/prefix or https://host/file")
+    };
+    Location::of(url)?.ok_or_else(wrong)
+}
+
 /// What a URL names: a data set of the Hub, a bucket or a folder in either, or one object.
 pub(super) struct Origin {
     location: Location,
@@ -26,12 +63,7 @@ impl Origin {
     /// # Errors
     /// `Config` for what is not such a URL; `Unsupported` for others.
     pub(super) fn of(url: &str) -> Result<Origin> {
-        let wrong = || {
-            Error::config("expected a URL to download from")
-                .at(url)
-                .hint("such as hf://datasets/owner/name, s3://bucket/prefix or https://host/file")
-        };
-        let location = Location::of(url)?.ok_or_else(wrong)?;
+        let location = location(url)?;
         let Location { scheme: Scheme::Hf, root, key, .. } = &location else {
             return Ok(Origin { name: without_secrets(url), repo: None, revision: None, location });
         };
