@@ -11,14 +11,14 @@ use windrow::dev::sampler::Shard;
 use windrow::preview::tokens::{self, Tokenizer};
 use windrow::{Kind, Paths, Plan, Recipe};
 
-use crate::args::{Cutting, Opening, Ordering, loader, no_text, only_token_ids};
+use crate::args::{Cutting, Opening, Ordering, loader, no_text, only_token_ids, path};
 use crate::failure::Failure;
 
 /// A plan, from its JSON or from the options that make one.
 #[derive(Args, Debug)]
 pub(crate) struct Planned {
     /// A plan's JSON, `-` for stdin, or data: a file or folder, several of them, or a pattern in quotes
-    #[arg(required = true, value_name = "PLAN")]
+    #[arg(required = true, value_name = "PLAN", value_parser = path())]
     plan: Vec<PathBuf>,
     /// Decode with this tokenizer; by default the built-in one that the manifest names
     #[arg(long, value_name = "T")]

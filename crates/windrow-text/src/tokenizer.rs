@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use windrow_core::Result;
 use windrow_core::manifest::Golden;
+use windrow_core::store::at_home;
 
 use crate::engine::Engine;
 use crate::names::NAMES;
@@ -45,7 +46,7 @@ impl Tokenizer {
             let hash = golden::hash_of_builtin(name_or_path, engine.vocab_size(), &golden);
             return Ok(Self::new(name_or_path, engine, golden, hash));
         }
-        let (path, content) = json::read(Path::new(name_or_path))?;
+        let (path, content) = json::read(&at_home(Path::new(name_or_path)))?;
         let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
         let engine = json::Json::new(&name, &content).map_err(|e| e.or_at(&path))?;
         let golden = golden::golden(&engine);

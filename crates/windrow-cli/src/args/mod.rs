@@ -7,9 +7,11 @@ mod view;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use serde_json::{Map, Value};
 use windrow::Paths;
 use windrow::dev::source::Source;
+use windrow::dev::store::at_home;
 use windrow::format::Options;
 use windrow::preview::tokens;
 
@@ -23,7 +25,7 @@ use crate::options::of_rows;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Data {
     /// A file or folder, or several as one data set; also a pattern in quotes: 'data/*.parquet', 'x-{000..127}.tar'
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(required = true, value_name = "PATH", value_parser = path())]
     paths: Vec<PathBuf>,
 }
 
@@ -115,6 +117,11 @@ impl Stores {
         }
         Ok(options)
     }
+}
+
+/// Reads a path that is typed: a `~` that the shell left, as in quotes, is the home folder.
+pub(crate) fn path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(|path| at_home(&path).into_owned())
 }
 
 /// Refuses `-` for a command that reads no stdin.

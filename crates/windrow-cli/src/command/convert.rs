@@ -10,7 +10,7 @@ use windrow::DType;
 use windrow::format::{Options, WriteOptions};
 use windrow::prepare;
 
-use crate::args::{Opening, no_stdin, no_stdout};
+use crate::args::{Opening, no_stdin, no_stdout, path};
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::options::dtype;
@@ -25,8 +25,10 @@ use crate::{text, to};
 #[derive(Args, Debug)]
 pub(crate) struct Convert {
     /// What to read: a file or folder, or a pattern in quotes
+    #[arg(value_parser = path())]
     input: PathBuf,
     /// Where to: a folder for shards, forager and codes, what both names begin with for megatron, else a file; also a URL
+    #[arg(value_parser = path())]
     output: PathBuf,
     /// The format to write
     #[arg(long, value_name = "FORMAT", value_parser = to::of_records())]

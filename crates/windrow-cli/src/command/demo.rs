@@ -11,8 +11,8 @@ use windrow::dev::output::write_whole;
 use windrow::{Error, Kind, Result};
 
 use self::acts::{BATCH, EPOCHS, LENGTH, TOKENIZER};
-use crate::args::no_stdout;
 use crate::args::output::holds;
+use crate::args::{no_stdout, path};
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -24,7 +24,7 @@ use crate::text;
 #[derive(Args, Debug)]
 pub(crate) struct Demo {
     /// Folder to write
-    #[arg(short, long, value_name = "DIR", default_value = "windrow-demo")]
+    #[arg(short, long, value_name = "DIR", default_value = "windrow-demo", value_parser = path())]
     out: PathBuf,
 }
 

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use windrow::compare;
 
+use crate::args::path;
 use crate::failure::{DONE, Failure, MISMATCH};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -15,10 +16,10 @@ use crate::{plan, text};
 #[derive(Args, Debug)]
 pub(crate) struct Diff {
     /// A plan's JSON, as recipe() of a loader in Python gives it; `-` for stdin
-    #[arg(value_name = "A")]
+    #[arg(value_name = "A", value_parser = path())]
     a: PathBuf,
     /// The other one
-    #[arg(value_name = "B")]
+    #[arg(value_name = "B", value_parser = path())]
     b: PathBuf,
     /// Compare so many steps at most, from the first that can differ
     #[arg(long, value_name = "N", default_value_t = 1000)]

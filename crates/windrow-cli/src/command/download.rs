@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use windrow::download::{self, Failed, NAMED, Named, Report, Request, folder_name, hub_url};
 
-use crate::args::{Stores, no_stdout};
+use crate::args::{Stores, no_stdout, path};
 use crate::failure::{DONE, Failure, PARTLY};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -39,7 +39,7 @@ pub(crate) struct Download {
     #[arg(long)]
     revision: Option<String>,
     /// The folder to download into [default: the last name of what is downloaded, or time300b_selected]
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", value_parser = path())]
     out: Option<PathBuf>,
     /// Replace files that hold something else
     #[arg(long)]

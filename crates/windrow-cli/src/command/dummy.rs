@@ -6,6 +6,7 @@ use clap::Args;
 use windrow::prepare;
 
 use crate::args::output::no_overwrite_of_stdout;
+use crate::args::path;
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::text;
@@ -20,7 +21,7 @@ pub(crate) struct Dummy {
     #[arg(long, value_name = "N")]
     tokens: u64,
     /// Where to; `-` is stdout, which gets the IDs alone
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = path())]
     out: PathBuf,
     /// Keys the tokens
     #[arg(long, value_name = "S", default_value_t = 0)]

@@ -11,7 +11,7 @@ use windrow::dev::threads::cores;
 use windrow::prep::Encoding;
 use windrow::sound::{self, EncodeOptions};
 
-use crate::args::{Stores, no_stdin, no_stdout};
+use crate::args::{Stores, no_stdin, no_stdout, path};
 use crate::failure::{DONE, Failure, PARTLY};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -26,9 +26,10 @@ use crate::{text, to};
 #[derive(Args, Debug)]
 pub(crate) struct Encode {
     /// The folder of sound files, or one of them
+    #[arg(value_parser = path())]
     audio_dir: PathBuf,
     /// The folder to write, or its URL: s3://, gs://, az://
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", value_parser = path())]
     out: PathBuf,
     #[command(flatten)]
     how: How,
@@ -49,10 +50,10 @@ pub(crate) struct Encode {
 #[derive(Args, Debug)]
 pub(crate) struct How {
     /// The codec's weights: .pth of descript-audio-codec, or .safetensors
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = path())]
     weights: Option<PathBuf>,
     /// A folder of prompts, NAME.txt or NAME_prompt.txt; may be given again. By default audio_prompts beside the folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path())]
     prompts: Vec<PathBuf>,
     /// The format to write
     #[arg(long, value_name = "FORMAT", default_value = windrow::ENCODE_TO, value_parser = to::of_codes())]

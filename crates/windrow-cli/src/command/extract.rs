@@ -9,6 +9,7 @@ use windrow::dev::plan::{Step, Steps, Workspace};
 use windrow::preview::{batch, tokens};
 
 use crate::args::output::{self, no_overwrite_of_stdout, refuse_input};
+use crate::args::path;
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::plan::{OfRank, Planned};
@@ -26,7 +27,7 @@ pub(crate) struct Extract {
     #[arg(long, value_name = "E")]
     epoch: Option<u64>,
     /// Where it goes: a name that ends in .npz or .txt, or `-`, as text to stdout
-    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    #[arg(short, long, value_name = "FILE", default_value = "-", value_parser = path())]
     out: PathBuf,
     /// Replace an existing file
     #[arg(long)]

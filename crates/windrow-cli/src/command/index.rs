@@ -8,7 +8,7 @@ use serde_json::json;
 use windrow::dev::format::lines::INDEX_FOLDER;
 use windrow::prepare::{self, IndexOptions};
 
-use crate::args::{Stores, no_stdin};
+use crate::args::{Stores, no_stdin, path};
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -22,6 +22,7 @@ use crate::text;
 #[derive(Args, Debug)]
 pub(crate) struct Index {
     /// The folder, or its URL: s3://, gs://, az://
+    #[arg(value_parser = path())]
     path: PathBuf,
     /// Name of the index folder in it
     #[arg(long, value_name = "NAME", default_value = INDEX_FOLDER)]

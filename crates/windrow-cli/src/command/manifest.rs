@@ -7,7 +7,7 @@ use serde_json::json;
 use windrow::dev::manifest::MANIFEST_FILE;
 
 use crate::args::output::{self, no_overwrite_of_stdout, refuse_input};
-use crate::args::{Opening, no_stdin};
+use crate::args::{Opening, no_stdin, path};
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::text;
@@ -19,9 +19,10 @@ use crate::text;
 #[derive(Args, Debug)]
 pub(crate) struct Manifest {
     /// A folder, or its URL
+    #[arg(value_parser = path())]
     path: PathBuf,
     /// Write it there instead of beside the data; `-` is stdout
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = path())]
     out: Option<PathBuf>,
     /// With -o: replace an existing file
     #[arg(long, requires = "out")]

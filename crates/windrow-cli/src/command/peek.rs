@@ -11,7 +11,7 @@ use windrow::preview::series::{self, Facts};
 use windrow::preview::tokens::{self, Tokenizer};
 use windrow::{Dataset, Error};
 
-use crate::args::{Data, Opening, only_token_ids, shown};
+use crate::args::{Data, Opening, only_token_ids, path, shown};
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::plot::braille;
@@ -32,10 +32,10 @@ pub(crate) struct Peek {
     #[arg(long, value_name = "T")]
     tokenizer: Option<String>,
     /// Write the sound of the record, of codes, to this .wav; the first record's where several are shown
-    #[arg(long, value_name = "OUT.wav")]
+    #[arg(long, value_name = "OUT.wav", value_parser = path())]
     play: Option<PathBuf>,
     /// With --play: the codec's weights
-    #[arg(long, value_name = "FILE", requires = "play")]
+    #[arg(long, value_name = "FILE", requires = "play", value_parser = path())]
     weights: Option<PathBuf>,
     /// With --play: replace the file
     #[arg(long, requires = "play")]

@@ -20,7 +20,7 @@ use self::run::Run;
 use super::absent;
 use super::tokenize::How;
 use crate::args::output::{self, refuse_input};
-use crate::args::{Opening, Stores, no_stdin, no_stdout};
+use crate::args::{Opening, Stores, no_stdin, no_stdout, path};
 use crate::failure::{DONE, Failure, PARTLY};
 use crate::interrupt::Interrupt;
 use crate::options::{bytes, dtype};
@@ -69,7 +69,7 @@ enum Planned {
 #[derive(Args, Debug)]
 struct Planning {
     /// Folder of the parts, or its URL: every machine sees it under this name
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path())]
     out: PathBuf,
     /// Input bytes of a task: 256MiB
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value_t = TASK_BYTES)]
@@ -78,7 +78,7 @@ struct Planning {
     #[arg(long)]
     allow_empty: bool,
     /// Also write the job here
-    #[arg(short = 'o', long, value_name = "FILE")]
+    #[arg(short = 'o', long, value_name = "FILE", value_parser = path())]
     job: Option<PathBuf>,
     /// With -o: replace a file that holds something else
     #[arg(long, requires = "job")]
@@ -89,7 +89,7 @@ struct Planning {
 #[derive(Args, Debug)]
 struct Tokenize {
     /// As of `windrow tokenize`: JSONL files, folders, patterns, URLs; or rows with a column of text
-    #[arg(required = true, value_name = "IN")]
+    #[arg(required = true, value_name = "IN", value_parser = path())]
     inputs: Vec<PathBuf>,
     #[command(flatten)]
     planning: Planning,
@@ -103,6 +103,7 @@ struct Tokenize {
 #[derive(Args, Debug)]
 struct Index {
     /// The folder, or its URL
+    #[arg(value_parser = path())]
     path: PathBuf,
     #[command(flatten)]
     planning: Planning,
@@ -117,6 +118,7 @@ struct Index {
 #[derive(Args, Debug)]
 struct Convert {
     /// As of `windrow convert`: a file or folder, a pattern in quotes, a URL
+    #[arg(value_parser = path())]
     input: PathBuf,
     #[command(flatten)]
     planning: Planning,
@@ -136,7 +138,7 @@ struct Convert {
 #[derive(Args, Debug)]
 struct OfJob {
     /// What `prep plan` wrote: a path or URL
-    #[arg(value_name = "JOB")]
+    #[arg(value_name = "JOB", value_parser = path())]
     job: PathBuf,
     #[command(flatten)]
     stores: Stores,
@@ -148,7 +150,7 @@ struct Join {
     #[command(flatten)]
     of: OfJob,
     /// Folder to write, or its URL
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path())]
     out: PathBuf,
     /// Replace an existing output
     #[arg(long)]

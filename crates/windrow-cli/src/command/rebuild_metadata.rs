@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use crate::args::no_stdin;
+use crate::args::{no_stdin, path};
 use crate::failure::{DONE, Failure, PARTLY};
 use crate::out::Out;
 use crate::text;
@@ -17,9 +17,10 @@ use crate::text;
 #[derive(Args, Debug)]
 pub(crate) struct RebuildMetadata {
     /// The folder with encoded_audio/*.pt, or with *.pt
+    #[arg(value_parser = path())]
     path: PathBuf,
     /// A folder of prompts; may be given again
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path())]
     prompts: Vec<PathBuf>,
     /// Say what would change, and write nothing
     #[arg(long)]

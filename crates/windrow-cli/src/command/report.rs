@@ -9,7 +9,7 @@ use windrow::{Dataset, Paths};
 use windrow_report::{Asked, Codes, Files, MOST_CODEBOOK, MOST_EPOCHS, Subject, of_records, of_sound};
 
 use crate::args::output::{refuse_existing, refuse_input};
-use crate::args::{Cutting, Data, Opening, no_stdout, only_token_ids};
+use crate::args::{Cutting, Data, Opening, no_stdout, only_token_ids, path};
 use crate::failure::{BAD_DATA, DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -26,7 +26,7 @@ pub(crate) struct Report {
     #[command(flatten)]
     data: Data,
     /// The page
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = path())]
     out: PathBuf,
     /// Replace an existing page
     #[arg(long)]

@@ -25,11 +25,11 @@ use crate::{text, to};
 #[derive(Args, Debug)]
 pub(crate) struct Tokenize {
     /// JSONL files, or folders that hold some; .gz and .zst too. Or files and folders of rows, as `inspect` reads them; also
-    /// patterns in quotes: 'text/*.jsonl.gz'
-    #[arg(required = true, value_name = "IN")]
+    /// patterns in quotes: 'text/*.jsonl.gz'. `-` is stdin, which is read once as any pipe
+    #[arg(required = true, value_name = "IN", value_parser = path())]
     inputs: Vec<PathBuf>,
     /// Folder to write, or its URL: s3://, gs://, az://
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", value_parser = path())]
     out: PathBuf,
     #[command(flatten)]
     how: How,

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::store::is_url;
+use crate::store::{at_home, is_url};
 
-/// The path from the root; `what` says what is done with it: `write to`, `index`.
+/// The path from the root, that of a home folder where it begins with `~`; `what` says what is done with it: `write to`, `index`.
 ///
 /// ```
 /// # use windrow_core::output::absolute;
@@ -20,6 +20,6 @@ pub fn absolute(what: &str, path: &Path) -> Result<PathBuf> {
         true => Err(Error::unsupported(format!("cannot {what} a URL"))
             .at(path)
             .hint("name a path of this machine; copy from or to the store with its own tools")),
-        false => std::path::absolute(path).map_err(|e| Error::io("find it", path, e)),
+        false => std::path::absolute(at_home(path)).map_err(|e| Error::io("find it", path, e)),
     }
 }

@@ -91,7 +91,7 @@ impl Local {
 impl Store for Local {
     fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
         let path = self.path(key)?;
-        let (file, meta) = open_file(&path).map_err(|e| not_text(e, &path))?;
+        let (file, meta) = open_file(&path).map_err(|e| named(not_text(e, &path), key, &path))?;
         let may_map = self.io == Io::Mmap;
         let on = may_map.then(|| FileSystem::of(&file));
         let about = About { cache_limit: self.cache_limit, ..About::of(&meta, on) };
@@ -115,11 +115,7 @@ impl Store for Local {
 
     fn entry(&self, key: &str) -> Result<Entry> {
         let path = self.path(key)?;
-        let meta = fs::metadata(&path).map_err(|e| {
-            let error = Error::io("find it", &path, e);
-            // The root is what somebody named; formats ask for what may be missing below it.
-            if key.is_empty() { with_near_name(error, &path) } else { error }
-        })?;
+        let meta = fs::metadata(&path).map_err(|e| named(Error::io("find it", &path, e), key, &path))?;
         Ok(Entry {
             key: key.to_string(),
             size: if meta.is_dir() { 0 } else { meta.len() },
@@ -134,7 +130,8 @@ impl Store for Local {
     }
 
     fn walk_all(&self, prefix: &str) -> Result<Walked> {
-        walk::walk(self.path(prefix)?, prefix)
+        let path = self.path(prefix)?;
+        walk::walk(path.clone(), prefix).map_err(|e| named(e, prefix, &path))
     }
 
     fn display(&self, key: &str) -> String {
@@ -159,6 +156,11 @@ impl Store for Local {
 }
 
 // A walk lists a name that is not UTF-8 with this in place of what is none.
+// The root is what somebody named; formats ask for what may be missing below it.
+fn named(error: Error, key: &str, path: &Path) -> Error {
+    if key.is_empty() { with_near_name(error, path) } else { error }
+}
+
 fn not_text(error: Error, path: &Path) -> Error {
     match path.to_string_lossy().contains(char::REPLACEMENT_CHARACTER) {
         true => Error::unsupported("a file name that is not UTF-8")

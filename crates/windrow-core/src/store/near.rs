@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::home;
 use crate::error::{Error, Kind};
 
 /// Adds to an error that `path` is not there which name beside it is nearly the same.
@@ -11,8 +12,9 @@ pub fn with_near_name(error: Error, path: &Path) -> Error {
     if error.kind() != Kind::NotFound || error.hint_text().is_some() {
         return error;
     }
-    if path.components().any(|part| part.as_os_str() == "~") {
-        return error.hint("~ is the home folder to a shell: write its path, in Python Path(…).expanduser()");
+    if let Some(user) = home::user(path).filter(|user| !user.is_empty()) {
+        return error
+            .hint(format!("~{user} is the home folder of {user}, who is not a user of this machine"));
     }
     match near_name(path) {
         Some(near) => error.hint(format!("did you mean {near}?")),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use windrow_core::manifest::{FileRow, Manifest, TokenizerLock};
 use windrow_core::output::hash_of;
-use windrow_core::store::{Object, is_url, read_small, without_secrets};
+use windrow_core::store::{Object, at_home, is_url, read_small, without_secrets};
 use windrow_core::{DType, Error, Result};
 
 /// The version of jobs and parts.
@@ -325,5 +325,5 @@ pub(super) fn refuse_secrets(path: &Path) -> Result<()> {
 
 /// A path for a job, which is read on other machines and from other folders.
 pub(super) fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+    std::path::absolute(at_home(path)).unwrap_or_else(|_| path.to_path_buf())
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use windrow::dev::store::at_home;
 use windrow::text::{self, NAMES};
 
 use crate::python::error::OrRaise;
@@ -32,7 +33,7 @@ pub(crate) struct Tokenizer {
 }
 
 fn absolute(path: &Path) -> String {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()).to_string_lossy().into_owned()
+    std::path::absolute(at_home(path)).unwrap_or_else(|_| path.to_path_buf()).to_string_lossy().into_owned()
 }
 
 impl Tokenizer {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use windrow::Paths;
+use windrow::dev::store::at_home;
 
 use crate::python::interrupt::Attempt;
 use crate::python::said::class_of;
@@ -48,7 +49,7 @@ impl AnyPaths {
         let absolute = |path: &Path| {
             Ok::<_, std::convert::Infallible>(match path.to_string_lossy().contains("://") {
                 true => path.to_path_buf(),
-                false => std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()),
+                false => std::path::absolute(at_home(path)).unwrap_or_else(|_| path.to_path_buf()),
             })
         };
         let Ok(paths) = self.0.try_map(absolute);

@@ -141,10 +141,10 @@ fn not_read(probe: &Probe, source: &SharedSource) -> Vec<String> {
     probe.hidden.iter().filter(|name| !is_read(name) && !store::is_of_a_run(name)).cloned().collect()
 }
 
-/// The path that a file:// URL names; any other path as it is.
+/// The path that a file:// URL names, or one that begins with `~`; any other path as it is.
 pub(crate) fn local(path: &Path) -> Result<Cow<'_, Path>> {
     let text = path.to_string_lossy();
-    let Some((scheme, place)) = text.split_once("://") else { return Ok(Cow::Borrowed(path)) };
+    let Some((scheme, place)) = text.split_once("://") else { return Ok(store::at_home(path)) };
     let place_here = place.strip_prefix("localhost").unwrap_or(place);
     match scheme {
         "file" if place_here.starts_with('/') => {

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use windrow_core::format::Options;
 use windrow_core::format::write::{WriteFormat, WriteOptions};
+use windrow_core::store::at_home;
 use windrow_core::{Error, Result};
 use windrow_prepare::{Report, Watch};
 
@@ -89,14 +90,14 @@ impl Output {
             let shape = Shape::of(&task.what, &location)?;
             Far::begin(&location, shape, task, stores)
         });
-        Ok(Output { given: out.to_path_buf(), far: far.transpose()? })
+        Ok(Output { given: at_home(out).into_owned(), far: far.transpose()? })
     }
 
     /// This build writes to paths of this machine.
     #[cfg(not(feature = "remote"))]
     pub(crate) fn begin(out: &Path, _task: &Task<'_>, stores: &Options) -> Result<Output> {
         crate::opening::remote::Stores::default().place(out, stores)?;
-        Ok(Output { given: out.to_path_buf() })
+        Ok(Output { given: at_home(out).into_owned() })
     }
 
     /// Runs a task that is told where to write and whether to replace what is there, and brings its output to its place.

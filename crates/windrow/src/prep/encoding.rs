@@ -8,7 +8,7 @@ use windrow_audio::Quality;
 use windrow_core::format::write::WriteOptions;
 use windrow_core::manifest::Manifest;
 use windrow_core::source::SharedSource;
-use windrow_core::store::is_url;
+use windrow_core::store::{at_home, is_url};
 use windrow_core::{DType, Error, Kind, Result};
 use windrow_dac::{Codec, Device, Options};
 use windrow_prepare::prep::{Job, check_files};
@@ -257,5 +257,5 @@ fn names(folder: &Path, files: &[SoundFile]) -> Vec<String> {
 }
 
 fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+    std::path::absolute(at_home(path)).unwrap_or_else(|_| path.to_path_buf())
 }

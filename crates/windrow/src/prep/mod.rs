@@ -34,7 +34,7 @@ use windrow_core::format::write::WriteOptions;
 use windrow_core::format::{Options, in_parts};
 use windrow_core::output::{files, hash_of};
 use windrow_core::sampler::Permutation;
-use windrow_core::store::{Local, Store, is_url, key};
+use windrow_core::store::{Local, Store, at_home, is_url, key};
 use windrow_core::{Error, Kind, Result};
 use windrow_prepare::prep::{
     CONVERT, Conversion, ConvertWorker, Folder, INDEX, IndexWorker, Place, TOKENIZE, Tasks, Worker,
@@ -87,7 +87,7 @@ pub fn plan_index(
 ) -> Result<PathBuf> {
     let settings = json!({ "index_folder": options.index_folder });
     let (read, tasks) = (ReadOnce::new(stores), Tasks { out, bytes: task_bytes, settings });
-    let job = windrow_prepare::prep::plan_index(formats(), &read, base, options, tasks)?;
+    let job = windrow_prepare::prep::plan_index(formats(), &read, &at_home(base), options, tasks)?;
     keep(&job, stores)
 }
 
@@ -196,7 +196,7 @@ impl Prep {
                 let (store, key) = ReadOnce::new(stores).at(path)?;
                 Job::read(store.open(&key)?.as_ref())?
             }
-            false => Job::read(Local::new(path).open("")?.as_ref())?,
+            false => Job::read(Local::new(at_home(path)).open("")?.as_ref())?,
         };
         let place = place(Path::new(&job.out), &job.hash, scratch, durable, stores)?;
         Ok(Prep { job, place, stores: stores.clone(), made: OnceLock::new() })

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use windrow_core::format::Options;
 use windrow_core::format::write::{WriteFormat, WriteOptions};
 use windrow_core::source::Source;
-use windrow_core::store::is_url;
+use windrow_core::store::{at_home, is_url};
 use windrow_core::{Error, Kind, Result};
 use windrow_formats::Tokens;
 pub use windrow_prepare::{
@@ -50,7 +50,7 @@ pub fn index_with(
     watch: &dyn Watch,
 ) -> Result<Report> {
     if !is_url(base) {
-        return windrow_prepare::index(formats(), base, options, watch);
+        return windrow_prepare::index(formats(), &at_home(base), options, watch);
     }
     let decides = IndexOptions { overwrite: false, durable: true, ..options.clone() };
     let task = Task {
@@ -94,7 +94,7 @@ pub fn tokenize_with(
     stores: &Options,
     watch: &dyn Watch,
 ) -> Result<Report> {
-    let read = ReadOnce::new(stores);
+    let (read, out) = (ReadOnce::new(stores), &*at_home(out));
     if !is_url(out) {
         return windrow_prepare::tokenize_from(formats(), &read, inputs, out, encode, options, watch);
     }
@@ -157,6 +157,7 @@ pub fn tokenize_texts(
     stores: &Options,
     watch: &dyn Watch,
 ) -> Result<Report> {
+    let out = &*at_home(out);
     if !is_url(out) {
         return windrow_prepare::tokenize_texts(formats(), texts, out, encode, options, watch);
     }
@@ -203,7 +204,7 @@ pub fn convert_with(
     watch: &dyn Watch,
 ) -> Result<Report> {
     // What is made of a URL lies elsewhere at first.
-    windrow_prepare::refuse_inputs(source, out, format)?;
+    windrow_prepare::refuse_inputs(source, &at_home(out), format)?;
     let output = Output::of_records(out, format, options, stores)?;
     let done = convert(source, output.path(), format, options, watch);
     output.finish(done, watch)

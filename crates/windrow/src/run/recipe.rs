@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use windrow_core::plan::LastBatch;
 use windrow_core::sampler::Stop;
+use windrow_core::store::at_home;
 use windrow_core::{Error, Result};
 
 use crate::mix::shares::Shares;
@@ -66,6 +67,7 @@ impl Recipe {
     /// # Errors
     /// `Unsupported` for a pipe, a socket or a device; else as [`Recipe::read`].
     pub fn open(path: &Path) -> Result<Recipe> {
+        let path = &*at_home(path);
         // A folder says so when it is read.
         if path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
             return Err(Error::unsupported("expected a plan, found a pipe, a socket or a device")

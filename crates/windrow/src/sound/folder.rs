@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windrow_audio::{Decoder, Options};
 use windrow_core::format::discover;
-use windrow_core::store::{Local, Store, not_only_hidden};
+use windrow_core::store::{Local, Store, at_home, not_only_hidden};
 use windrow_core::{Error, Result};
 
 use super::Skip;
@@ -85,7 +85,7 @@ impl SoundFile {
 /// `NotFound` without a sound file, or where a folder of prompts is not there; `Config` where two files would become one
 /// track, and where every file is left out.
 pub fn sound_files(path: &Path, options: &FolderOptions) -> Result<Vec<SoundFile>> {
-    let whole = std::path::absolute(path).map_err(|e| Error::io("find it", path, e))?;
+    let whole = std::path::absolute(at_home(path)).map_err(|e| Error::io("find it", path, e))?;
     let entry = Local::new(&whole).entry("")?;
     let (folder, names) = match (entry.is_folder, whole.parent()) {
         (false, Some(folder)) => {

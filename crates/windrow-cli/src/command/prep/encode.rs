@@ -6,7 +6,7 @@ use clap::Args;
 use windrow::prep;
 
 use super::{Planning, planned};
-use crate::args::{Stores, no_stdin};
+use crate::args::{Stores, no_stdin, path};
 use crate::command::encode::How;
 use crate::failure::Failure;
 use crate::out::Out;
@@ -15,6 +15,7 @@ use crate::out::Out;
 #[derive(Args, Debug)]
 pub(super) struct Encode {
     /// As of `windrow encode`: the folder of sound files, which every machine sees under this name; or one of them
+    #[arg(value_parser = path())]
     audio_dir: PathBuf,
     #[command(flatten)]
     planning: Planning,

@@ -12,7 +12,7 @@ use windrow::prep::Prep;
 use windrow::prepare::{self, Watch};
 
 use super::partly;
-use crate::args::{Stores, no_stdin};
+use crate::args::{Stores, no_stdin, path};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -26,7 +26,7 @@ use crate::text;
 #[derive(Args, Debug)]
 pub(super) struct Run {
     /// What `prep plan` wrote: a path or URL
-    #[arg(value_name = "JOB")]
+    #[arg(value_name = "JOB", value_parser = path())]
     job: PathBuf,
     /// Only this task
     #[arg(long, value_name = "I", conflicts_with_all = ["tasks", "rank", "of", "steal"])]
@@ -47,7 +47,7 @@ pub(super) struct Run {
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Of an output in a store: the folder in which parts are made before they are sent
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path())]
     scratch: Option<PathBuf>,
     /// Do not wait for the disk
     #[arg(long)]
