@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import pickle
+import re
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +18,7 @@ import numpy as np
 import pytest
 
 import windrow as wr
+from conftest import running
 from foreign_cases import resumes_on_other_ranks, with_loaders
 
 N_FILES = 12
@@ -337,16 +341,125 @@ def test_commands_take_patterns_and_several_paths(tmp_path: Path) -> None:
     assert "x-11.bin has no manifest" in verified.stdout
 
 
-def test_the_home_folder_and_pipes_are_named_in_hints(tmp_path: Path) -> None:
-    for call in (lambda: wr.open("~/a.jsonl"), lambda: wr.tokenize("~/a.jsonl", tmp_path / "out", tokenizer="bytes")):
-        with pytest.raises(wr.NotFoundError) as raised:
-            call()
-        assert "home folder" in str(raised.value.hint)
-    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
-    for line in ("{} tokenize <(cat a.jsonl) --tokenizer bytes -o x", "cat a.jsonl | {} tokenize /dev/stdin --tokenizer bytes -o y"):
-        program = f"{sys.executable} -m windrow"
-        ran = subprocess.run(["bash", "-c", line.format(program)], capture_output=True, text=True, cwd=tmp_path)
-        assert ran.returncode == 1 and "hint: a pipe is read once" in ran.stderr
-    # The nearest name beside a bare one.
-    ran = subprocess.run([sys.executable, "-m", "windrow", "inspect", "a.json"], capture_output=True, text=True, cwd=tmp_path)
-    assert "did you mean a.jsonl?" in ran.stderr
+def shell(line: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """What bash does with a line in which {} is the command."""
+    line = line.replace("{}", f"{sys.executable} -m windrow")
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=cwd, timeout=60)
+
+
+def test_a_path_that_begins_with_a_tilde_is_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, here = tmp_path / "home", tmp_path / "here"
+    home.mkdir()
+    here.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(here)
+    (home / "a.jsonl").write_text('{"text": "a"}\n' * 3)
+    ds = wr.open("~/a.jsonl")
+    assert (len(ds), Path(str(ds.path))) == (3, home / "a.jsonl")
+    assert len(wr.open("~/*.jsonl")) == 3
+    wr.tokenize("~/a.jsonl", "~/tokens", tokenizer="bytes")
+    wr.convert(wr.open("~/tokens"), "~/copy.jsonl", to="jsonl")
+    wr.write("~/rows.parquet", [{"text": "a"}], to="parquet")
+    assert (home / "tokens").is_dir() and (home / "copy.jsonl").is_file() and (home / "rows.parquet").is_file()
+    for line in (
+        "inspect '~/tokens'", "convert '~/a.jsonl' --to parquet '~/x.parquet'", "tokenize '~/a.jsonl' --tokenizer bytes --out=~/y",
+        "index '~'", "manifest '~' -o '~/m.json'", "prep plan tokenize '~/a.jsonl' --tokenizer bytes --out '~/z' -o '~/job.json'",
+        "prep run '~/job.json'",
+    ):  # fmt: skip
+        ran = shell(f"{{}} {line}", here)
+        assert ran.returncode == 0, f"{line}: {ran.stderr}"
+    assert (home / "x.parquet").is_file() and (home / "y").is_dir() and list(here.iterdir()) == []
+    # A name that is here as it is written is that name.
+    (here / "~").mkdir()
+    (here / "~" / "a.jsonl").write_text('{"text": "b"}\n')
+    assert wr.open("~/a.jsonl")[0]["text"] == "b"
+    assert json.loads(shell("{} inspect '~/a.jsonl' --json", here).stdout)["info"]["records"] == 1
+    with pytest.raises(wr.NotFoundError) as raised:
+        wr.open("~no-such-user/a.jsonl")
+    assert "no-such-user" in str(raised.value.hint)
+
+
+LINES = [f'{{"text": "document {i}"}}\n' for i in range(5000)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{} tokenize <(cat a.jsonl) --tokenizer bytes -o x",
+        "{} tokenize <(cat a.jsonl.gz) --tokenizer bytes -o x",
+        "{} tokenize <(zcat a.jsonl.gz; sleep 0.3) --tokenizer bytes -o x",
+        "cat a.jsonl | {} tokenize /dev/stdin --tokenizer bytes -o x",
+        "cat a.jsonl.gz | {} tokenize - --tokenizer bytes -o x",
+        "{} tokenize - --tokenizer bytes -o x < a.jsonl",
+        "{} tokenize <(head -n 2000 a.jsonl) <(tail -n 3000 a.jsonl) --tokenizer bytes -o x",
+    ],
+)
+def test_lines_of_a_pipe_are_tokenised(tmp_path: Path, line: str) -> None:
+    (tmp_path / "a.jsonl").write_text("".join(LINES))
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress("".join(LINES).encode()))
+    ran = shell(f"{line} --json", tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    is_packed = "cat a.jsonl.gz" in line and "zcat" not in line
+    assert json.loads(ran.stdout)["report"]["input_bytes"] == (tmp_path / f"a.jsonl{'.gz' * is_packed}").stat().st_size
+    assert wr.tokenize(tmp_path / "a.jsonl", tmp_path / "y", tokenizer="bytes")["records"] == 5000
+    here, there = wr.open(tmp_path / "x"), wr.open(tmp_path / "y")
+    assert len(here) == len(there)
+    assert all(np.array_equal(here[i], there[i]) for i in (0, 1, 1999, 2000, 4999))
+    # Each time it is another input, but for a file; and nothing is left of one that stopped.
+    again = shell(line, tmp_path)
+    assert again.returncode == (0 if "< a.jsonl" in line else 1), again.stdout
+    assert shell(f"{line} --overwrite", tmp_path).returncode == 0
+    assert not [path for path in (tmp_path / "x").iterdir() if path.name.startswith(".")]
+
+
+def test_a_pipe_with_a_name_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("".join(LINES))
+    ran = shell("mkfifo p.jsonl; cat a.jsonl > p.jsonl & {} tokenize p.jsonl --tokenizer bytes -o x", tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert len(wr.open(tmp_path / "x")) == 5000
+    assert [path.name for path in (tmp_path / "x").rglob("*.bin") if "samples" in path.parent.name] == ["p-tokenized-samples.bin"]
+
+
+def test_a_pipe_that_gives_something_else_or_nothing(tmp_path: Path) -> None:
+    wr.write(tmp_path / "a.parquet", [{"text": "a"}], to="parquet")
+    (tmp_path / "cut.gz").write_bytes(gzip.compress("".join(LINES).encode())[:5000])
+    for line, says in [
+        ("{} inspect <(cat a.parquet)", "a pipe is read once"),
+        ("{} convert <(cat a.parquet) x --to jsonl", "a pipe is read once"),
+        ("{} tokenize <(cat a.parquet) --tokenizer bytes -o x", "Parquet"),
+        ("{} tokenize <(cat cut.gz) --tokenizer bytes -o x", "damaged or cut short"),
+        ("{} tokenize <(true) --tokenizer bytes -o x", "there are no texts"),
+        ("echo '{\"text\": 1}' | {} tokenize - --tokenizer bytes -o x", "text"),
+        ("{} prep plan tokenize <(cat a.parquet) --tokenizer bytes --out x -o job", "a pipe is read once"),
+    ]:
+        ran = shell(line, tmp_path)
+        assert ran.returncode > 0 and says in ran.stderr, f"{line}: {ran.stderr}"
+        left = list((tmp_path / "x").iterdir()) if (tmp_path / "x").exists() else []
+        assert left == [], line
+
+
+def test_a_pipe_that_gives_nothing_for_now_is_no_hindrance_to_ctrl_c(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "windrow", "tokenize", "-", "--tokenizer", "bytes", "--out", tmp_path / "x"]
+    with running(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while not any((tmp_path / "x").glob(".*")):
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+
+
+def test_the_nearest_name_beside_a_bare_one(tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text('{"text": "a"}\n')
+    (tmp_path / "tokens").mkdir()
+    (tmp_path / "job.json").write_text("{}")
+    for line, near in [
+        ("inspect corpus.json", "corpus.jsonl"),
+        ("tokenize corpsu.jsonl --tokenizer bytes -o x", "corpus.jsonl"),
+        ("index tokns", "tokens"),
+        ("manifest tokns", "tokens"),
+        ("prep run jbo.json", "job.json"),
+        ("prep status jbo.json", "job.json"),
+    ]:
+        ran = shell(f"{{}} {line}", tmp_path)
+        assert ran.returncode == 1, line
+        assert re.search(rf"did you mean (.*/)?{near}\?", ran.stderr), f"{line}: {ran.stderr}"

@@ -1,5 +1,7 @@
-//! One input file, plain or compressed, read as a stream of bytes from any place.
+//! One input file, plain or compressed, read as a stream of bytes from any place; of a pipe once.
 
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,7 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use windrow_core::format::foreign;
 use windrow_core::manifest::FileRow;
-use windrow_core::store::{Compression, Object, Store, long_window, needs_window, plain_name};
+use windrow_core::output::hex;
+use windrow_core::store::{
+    Compression, Memory, Object, Pipe, Store, is_read_once, is_url, long_window, needs_window, plain_name,
+};
 use windrow_core::{Error, Kind, Result};
 
 use super::places::Places;
@@ -17,13 +22,15 @@ use super::places::Places;
 pub(super) struct Input {
     /// Where it lies.
     pub(super) file: PathBuf,
-    /// The store whose root it is.
-    store: Arc<dyn Store>,
+    /// The store whose root it is; `None` of a pipe.
+    store: Option<Arc<dyn Store>>,
     /// Its relative name, size and time.
     pub(super) row: FileRow,
     compression: Option<Compression>,
     /// Bytes of a plain file that are read; `None` for all of it.
     end: Option<u64>,
+    /// Bytes that came, of a pipe.
+    came: Arc<AtomicU64>,
 }
 
 impl Input {
@@ -55,7 +62,40 @@ impl Input {
             etag: object.tag().map(str::to_string),
             ..FileRow::default()
         };
-        Ok(Input { file: file.to_path_buf(), store, row, compression, end: None })
+        Ok(Input {
+            file: file.to_path_buf(),
+            store: Some(store),
+            row,
+            compression,
+            end: None,
+            came: Arc::default(),
+        })
+    }
+
+    /// The same, of what may be a pipe, which nothing is read of yet: each time it is another input.
+    ///
+    /// # Errors
+    /// As [`Input::of`].
+    pub(super) fn of_any(places: Places<'_>, file: &Path, name: &str) -> Result<Self> {
+        if is_url(file) || !is_read_once(file) {
+            return Input::of(places, file, name);
+        }
+        let random = RandomState::new().build_hasher().finish();
+        let etag = Some(format!("pipe {}", hex(random)));
+        let row = FileRow { name: name.to_string(), etag, ..FileRow::default() };
+        Ok(Input {
+            file: file.to_path_buf(),
+            store: None,
+            row,
+            compression: None,
+            end: None,
+            came: Arc::default(),
+        })
+    }
+
+    /// A pipe, whose bytes come once: what stopped cannot be continued.
+    pub(super) fn is_pipe(&self) -> bool {
+        self.store.is_none()
     }
 
     /// Has to be expanded before it can be read by position.
@@ -86,7 +126,8 @@ impl Input {
     /// # Errors
     /// `Stale` when it is not the file it was; `Corrupt`, `Io`.
     pub(super) fn stream(&self, from: u64) -> Result<Stream> {
-        let object = self.store.open("")?;
+        let Some(store) = &self.store else { return self.piped() };
+        let object = store.open("")?;
         self.check(object.as_ref())?;
         let stored = Arc::new(AtomicU64::new(0));
         let reader = ObjectReader { object: object.clone(), at: 0, stored: stored.clone() };
@@ -95,13 +136,13 @@ impl Input {
             Some(compression) => {
                 let stream = io::BufReader::with_capacity(PART, reader);
                 let name = self.file.display().to_string();
-                Bytes::Expanded(compression.decoder(stream, Some(&name)).map_err(|e| self.damaged(e, 0))?)
+                Bytes::Read(compression.decoder(stream, Some(&name)).map_err(|e| self.damaged(e, 0))?)
             }
         };
         let mut stream = Stream { input: self.clone(), bytes, at: 0, stored, scratch: Vec::new() };
         match stream.bytes {
             Bytes::Plain(_) => stream.at = from,
-            Bytes::Expanded(_) => {
+            Bytes::Read(_) => {
                 while stream.at < from {
                     let most = usize::try_from(from - stream.at).unwrap_or(PART).min(PART);
                     if stream.next(most)?.is_empty() {
@@ -111,6 +152,37 @@ impl Input {
             }
         }
         Ok(stream)
+    }
+
+    /// What is known of it, and of a pipe how many bytes came so far.
+    pub(super) fn found(&self) -> FileRow {
+        match self.is_pipe() {
+            true => FileRow { size: self.came.load(Ordering::Relaxed), ..self.row.clone() },
+            false => self.row.clone(),
+        }
+    }
+
+    // Its bytes, expanded where its first ones say so.
+    fn piped(&self) -> Result<Stream> {
+        let stored = self.came.clone();
+        let mut pipe = Counted { inner: Pipe::open(&self.file)?, stored: stored.clone() };
+        let mut head = Vec::new();
+        pipe.by_ref().take(LOOKED_AT).read_to_end(&mut head).map_err(|e| self.damaged(e, 0))?;
+        let compression = Compression::of_head(&head);
+        let name = self.file.display().to_string();
+        if compression.is_none() {
+            foreign::refuse_as_text(Memory::new().with(&name, &head[..]).open(&name)?.as_ref())?;
+        }
+        let whole = io::Cursor::new(head).chain(pipe);
+        let reader: Box<dyn Read + Send> = match compression {
+            None => Box::new(whole),
+            Some(compression) => {
+                let whole = io::BufReader::with_capacity(PART, whole);
+                compression.decoder(whole, Some(&name)).map_err(|e| self.damaged(e, 0))?
+            }
+        };
+        let (input, bytes) = (self.clone(), Bytes::Read(reader));
+        Ok(Stream { input, bytes, at: 0, stored, scratch: Vec::new() })
     }
 
     fn check(&self, now: &dyn Object) -> Result<()> {
@@ -144,6 +216,9 @@ impl Input {
     }
 }
 
+/// What is looked at of a pipe before it is read.
+const LOOKED_AT: u64 = 4096;
+
 /// Read at once: large enough that calls cost nothing, small enough to stay in the processor's cache.
 pub(super) const PART: usize = 256 << 10;
 
@@ -158,7 +233,8 @@ pub(super) struct Stream {
 
 enum Bytes {
     Plain(Arc<dyn Object>),
-    Expanded(Box<dyn Read + Send>),
+    /// Expanded, or of a pipe.
+    Read(Box<dyn Read + Send>),
 }
 
 impl Stream {
@@ -188,7 +264,7 @@ impl Stream {
                 self.stored.store(self.at + size as u64, Ordering::Relaxed);
                 size
             }
-            Bytes::Expanded(reader) => {
+            Bytes::Read(reader) => {
                 let mut filled = 0;
                 while filled < out.len() {
                     match reader.read(&mut out[filled..]) {
@@ -209,7 +285,7 @@ impl Stream {
     pub(super) fn plain(&self) -> Option<&dyn Object> {
         match &self.bytes {
             Bytes::Plain(object) => Some(object.as_ref()),
-            Bytes::Expanded(_) => None,
+            Bytes::Read(_) => None,
         }
     }
 
@@ -220,7 +296,10 @@ impl Stream {
 
     /// At the end: the file is still the one it was at the beginning.
     pub(super) fn finish(&self) -> Result<()> {
-        self.input.check(self.input.store.open("")?.as_ref())
+        match &self.input.store {
+            Some(store) => self.input.check(store.open("")?.as_ref()),
+            None => Ok(()),
+        }
     }
 }
 
@@ -237,6 +316,20 @@ impl Read for ObjectReader {
         self.object.read_into(self.at, &mut out[..size]).map_err(io::Error::other)?;
         self.at += size as u64;
         self.stored.store(self.at, Ordering::Relaxed);
+        Ok(size)
+    }
+}
+
+/// Counts what was read.
+struct Counted<R> {
+    inner: R,
+    stored: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let size = self.inner.read(out)?;
+        self.stored.fetch_add(size as u64, Ordering::Relaxed);
         Ok(size)
     }
 }

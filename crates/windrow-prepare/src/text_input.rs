@@ -29,7 +29,15 @@ impl TextInput {
         }
     }
 
-    /// Its bytes, as they are stored.
+    /// Whether its bytes come once.
+    pub(super) fn is_pipe(&self) -> bool {
+        match self {
+            TextInput::Lines(input) => input.is_pipe(),
+            TextInput::Rows(_) => false,
+        }
+    }
+
+    /// Its bytes, as they are stored; 0 of a pipe.
     pub(super) fn size(&self) -> u64 {
         match self {
             TextInput::Lines(lines) => lines.row.size,
@@ -44,7 +52,7 @@ impl TextInput {
             false => row.clone(),
         };
         match self {
-            TextInput::Lines(lines) => vec![kept(&lines.file, &lines.row)],
+            TextInput::Lines(lines) => vec![kept(&lines.file, &lines.found())],
             TextInput::Rows(rows) => rows.files().map(|(path, row)| kept(path, row)).collect(),
         }
     }

@@ -1,6 +1,6 @@
 //! `windrow tokenize`: text to token IDs on disk.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
@@ -9,7 +9,7 @@ use windrow::Paths;
 use windrow::prep::{TOKENIZING, Tokenizing};
 use windrow::prepare::{self, CHECKPOINT_BYTES, TokenizeOptions};
 
-use crate::args::{Stores, no_stdin, no_stdout};
+use crate::args::{Stores, no_stdout, path};
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::options::{bytes, of_rows};
@@ -80,8 +80,12 @@ impl How {
     }
 }
 
+// `-` is the standard input, as any pipe.
+fn piped(input: &Path) -> &Path {
+    if input.as_os_str() == "-" { Path::new("/dev/stdin") } else { input }
+}
+
 pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
-    no_stdin(&args.inputs)?;
     no_stdout(&args.out)?;
     let how = args.how.tokenizing()?;
     let (encoder, options) = how.make()?;
@@ -97,7 +101,8 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     let started = Instant::now();
     let watch = Progress::new("tokenize", out.quiet(), &interrupt);
     let stores = args.stores.options()?;
-    let inputs = Paths::list(&args.inputs).inputs(&stores, how.split.as_deref())?;
+    let inputs =
+        Paths::list(args.inputs.iter().map(|input| piped(input))).inputs(&stores, how.split.as_deref())?;
     let report = prepare::tokenize_with(&inputs, &args.out, encoder.as_ref(), &options, &stores, &watch)?;
     drop(watch);
     let seconds = started.elapsed().as_secs_f64();

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::num::NonZeroU64;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use super::file_system::FileSystem;
 use super::map::Map;
 use super::near::with_near_name;
 use super::pages::Places;
+use super::pipe::is_read_once;
 use super::times::{changed_ns, modified_ns, since_1970};
 use super::version::Version;
 use super::{Entry, FolderId, Object, Store, Walked, walk};
@@ -155,12 +156,12 @@ impl Store for Local {
     }
 }
 
-// A walk lists a name that is not UTF-8 with this in place of what is none.
 // The root is what somebody named; formats ask for what may be missing below it.
 fn named(error: Error, key: &str, path: &Path) -> Error {
     if key.is_empty() { with_near_name(error, path) } else { error }
 }
 
+// A walk lists a name that is not UTF-8 with this in place of what is none.
 fn not_text(error: Error, path: &Path) -> Error {
     match path.to_string_lossy().contains(char::REPLACEMENT_CHARACTER) {
         true => Error::unsupported("a file name that is not UTF-8")
@@ -183,10 +184,10 @@ pub(super) fn open_file(path: &Path) -> Result<(File, fs::Metadata)> {
     if !meta.is_file() {
         let what = if meta.is_dir() { "a folder" } else { "not a regular file" };
         let error = Error::unsupported(format!("expected a file, found {what}")).at(path);
-        return Err(match meta.file_type().is_fifo() {
-            true => {
-                error.hint("a pipe is read once, and files are read at any place: write it to a file first")
-            }
+        return Err(match is_read_once(path) {
+            true => error.hint(
+                "a pipe is read once, and files are read at any place: write it to a file first. `tokenize` reads lines from a pipe",
+            ),
             false => error,
         });
     }

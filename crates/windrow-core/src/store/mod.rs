@@ -22,6 +22,7 @@ mod memory;
 mod near;
 mod noting;
 mod pages;
+mod pipe;
 mod section;
 mod size;
 mod stream;
@@ -47,14 +48,15 @@ pub use expand::{expand_to, expanded};
 pub use file::{Io, Local};
 pub use file_system::is_of_another_machine;
 pub use hidden::{Walked, hidden_part, is_hidden, is_of_a_run, not_only_hidden, only_hidden, some_of};
-pub use kept::changed_ns;
 pub use home::at_home;
+pub use kept::changed_ns;
 pub use kept::{kept, modified_ns};
 pub use map::Map;
 pub use memory::Memory;
 pub use near::with_near_name;
 pub use noting::{Noted, Noting};
 pub use pages::memory_for_pages;
+pub use pipe::{Pipe, is_read_once};
 pub use section::Section;
 pub use size::parse_size;
 pub use stream::Stream;
@@ -153,10 +155,6 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// Bytes of what it is told ahead that it holds in memory until they are read; of a store of another machine.
-    fn room_ahead(&self) -> Option<u64> {
-        None
-    }
     /// With what the bytes of an object are packed, where its store said so and its name does not tell: a Content-Encoding. The object
     /// is named as [`Object::name`] has it.
     fn encoding(&self, name: &str) -> Option<String> {
@@ -164,6 +162,10 @@ pub trait Store: Send + Sync {
         None
     }
 
+    /// Bytes of what it is told ahead that it holds in memory until they are read; of a store of another machine.
+    fn room_ahead(&self) -> Option<u64> {
+        None
+    }
 
     /// The store that it notes the errors of: that one counts what it is asked for.
     fn wrapped(&self) -> Option<&Arc<dyn Store>> {

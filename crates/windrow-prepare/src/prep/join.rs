@@ -44,7 +44,8 @@ pub fn join(
         .map(|input| Named { file: input.path.clone(), relative: input.row.name.clone() })
         .collect();
     let wanted = job.manifest(options.to.name());
-    let corpus = Corpus { table, out, options, rules: &rules, stems: output_names(&named)?, wanted };
+    let corpus =
+        Corpus { table, out, options, rules: &rules, stems: output_names(&named)?, wanted, inputs: &[] };
     corpus.make(|work, packing, can_continue| {
         let mut packer = Packer::open(work, packing)?;
         let joining = Joining { layout: in_parts(table)?, place, job, width: rules.dtype.size(), watch };

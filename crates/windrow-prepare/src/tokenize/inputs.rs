@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windrow_core::format::verify::Content;
 use windrow_core::format::{Confidence, Format, Holds, Probe, Table, choose, discover, lake, lines, splits};
 use windrow_core::output::{self, files};
-use windrow_core::store::{Entry, Local, Store, is_url, key};
+use windrow_core::store::{Entry, Local, Store, is_read_once, is_url, key};
 use windrow_core::{Error, Result};
 
 use super::options::TokenizeOptions;
@@ -24,7 +24,7 @@ pub(crate) fn find(
     options: &TokenizeOptions,
 ) -> Result<(Vec<Named>, Vec<Option<RowInput>>)> {
     let (mut found, mut opened) = (Vec::new(), Vec::new());
-    let (mut single, mut empty, is_several) = (Vec::new(), None, inputs.len() > 1);
+    let (mut single, mut empty, is_several, mut pipes) = (Vec::new(), None, inputs.len() > 1, 0);
     // One alone gives each of its files once.
     let mut given = (inputs.len() > 1).then(Given::default);
     let mut note = |number, file: &Path| given.as_mut().map_or(Ok(()), |given| given.add(number, file));
@@ -49,6 +49,13 @@ pub(crate) fn find(
                 single.push((found.len(), input.path.clone()));
                 found.push(Named { file: input.path, relative: String::new() });
                 opened.push(Some(rows));
+            }
+            // The shell gives it any number for a name.
+            Holding::File if is_unnamed(&input.path) => {
+                pipes += 1;
+                let relative = if pipes == 1 { "pipe".to_string() } else { format!("pipe-{pipes}") };
+                found.push(Named { file: input.path, relative });
+                opened.push(None);
             }
             Holding::File => {
                 note(number, &input.path)?;
@@ -77,6 +84,11 @@ pub(crate) fn find(
         found[place].relative = relative;
     }
     Ok((found, opened))
+}
+
+// A pipe that has no file: the standard input, or one of the shell.
+fn is_unnamed(path: &Path) -> bool {
+    ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder)) && is_read_once(path)
 }
 
 // Of one that a manifest is of, that says what was in it.

@@ -39,7 +39,7 @@ const CHUNK: u64 = 1 << 20;
 /// Tokenises every text of the inputs and packs the token IDs into samples.
 ///
 /// Inputs are files of JSON Lines, or folders in which such files are found as [`crate::index()`] finds them, `.gz` and `.zst`
-/// expanded on the way; and files and folders whose records a format of `table` reads as rows, of which
+/// expanded on the way, or pipes of such lines, which are read once: a run that was stopped begins anew; and files and folders whose records a format of `table` reads as rows, of which
 /// a column is the text, or several are what is encoded ([`Encode::takes`]). Rows are read once, in their order, and not kept in
 /// the cache. With a sample size S, documents, each followed by `eos`, are joined across lines and inputs and cut every S
 /// tokens; a sample belongs to the input of the line that completed it. Without, each document is a record.
@@ -82,11 +82,11 @@ pub fn tokenize_from(
     let inputs: Vec<TextInput> = std::iter::zip(&named, found)
         .map(|(named, found)| match found {
             Some(rows) => Ok(TextInput::Rows(rows.named(&named.relative))),
-            None => Input::of(places, &named.file, &named.relative).map(TextInput::Lines),
+            None => Input::of_any(places, &named.file, &named.relative).map(TextInput::Lines),
         })
         .collect::<Result<_>>()?;
     let wanted = wanted(&inputs, &rules, encode, options);
-    let corpus = Corpus { table, out, options, rules: &rules, stems, wanted };
+    let corpus = Corpus { table, out, options, rules: &rules, stems, wanted, inputs: &inputs };
     corpus.make(|work, packing, can_continue| {
         let task = Task { inputs: &inputs, packing, rules: &rules, encode, options, watch };
         task.run(work, can_continue)
@@ -103,6 +103,8 @@ pub(crate) struct Corpus<'a> {
     pub(crate) stems: Vec<String>,
     /// The manifest without its findings: what decides the output.
     pub(crate) wanted: Manifest,
+    /// The inputs that it names, where they are read here: how much came of a pipe is known at its end.
+    pub(crate) inputs: &'a [TextInput],
 }
 
 impl Corpus<'_> {
@@ -118,7 +120,7 @@ impl Corpus<'_> {
         compare: impl Fn(&Manifest) -> Result<()>,
         pack: impl FnOnce(&Path, Packing, &mut bool) -> Result<Done>,
     ) -> Result<Report> {
-        let Corpus { table, out, options, rules, stems, wanted } = self;
+        let Corpus { table, out, options, rules, stems, mut wanted, inputs } = self;
         let place = Place::of(out, options.to.as_ref())?;
         let hash = work_hash(&wanted);
         // Complete already: nothing has to be writable. An error may be fixed by finishing what a killed run began to show.
@@ -137,6 +139,9 @@ impl Corpus<'_> {
         let mut can_continue = false;
         let done = pack(&work, packing, &mut can_continue).and_then(|(state, writer, resumed_bytes)| {
             check_learned(&state)?;
+            if inputs.iter().any(TextInput::is_pipe) {
+                wanted.inputs = inputs.iter().flat_map(TextInput::files).collect();
+            }
             let manifest = writer.finish(described(wanted, &state, options))?.manifest;
             let targets: Vec<&str> = place.targets.iter().map(String::as_str).collect();
             // An empty folder is as good as none. It goes now: a run that finishes this one must not replace what came into it
@@ -306,7 +311,7 @@ impl Task<'_> {
         };
         let done = done.and_then(|()| ask());
         if let Err(e) = done {
-            *can_continue = packer.is_worth_keeping(&e);
+            *can_continue = !self.inputs.iter().any(TextInput::is_pipe) && packer.is_worth_keeping(&e);
             return Err(e);
         }
         if packer.state().documents == 0 && !self.options.allow_empty {

@@ -56,7 +56,8 @@ pub fn tokenize_texts(
     }
     let mut wanted = wanted(&[], &rules, encode, options);
     wanted.options.insert("from".to_string(), json!("iterable"));
-    let corpus = Corpus { table, out, options, rules: &rules, stems: vec![STEM.to_string()], wanted };
+    let corpus =
+        Corpus { table, out, options, rules: &rules, stems: vec![STEM.to_string()], wanted, inputs: &[] };
     let handed = RefCell::new(Handed::new(texts));
     corpus.make_unless(
         |manifest| match is_of(manifest, &mut handed.borrow_mut(), watch)? {
