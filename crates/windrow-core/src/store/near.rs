@@ -12,7 +12,10 @@ pub fn with_near_name(error: Error, path: &Path) -> Error {
     if error.kind() != Kind::NotFound || error.hint_text().is_some() {
         return error;
     }
-    if let Some(user) = home::user(path).filter(|user| !user.is_empty()) {
+    // Whoever made it absolute took it for a name in this folder.
+    let here = std::env::current_dir().unwrap_or_default();
+    let written = path.strip_prefix(here).unwrap_or(path);
+    if let Some(user) = home::user(written).filter(|user| !user.is_empty()) {
         return error
             .hint(format!("~{user} is the home folder of {user}, who is not a user of this machine"));
     }

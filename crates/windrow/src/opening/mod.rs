@@ -112,7 +112,8 @@ fn open_at(place: Place, options: &Options, table: Table) -> Result<Dataset> {
             return open_probed(Probe::at(table, store, &below)?, &url.join(part), &of_folder);
         }
     }
-    open_probed(Probe::at(table, store, &key)?, &url, options)
+    let probe = Probe::at(table, store.clone(), &key).map_err(|e| store::or_encoded(e, store.as_ref()))?;
+    open_probed(probe, &url, options)
 }
 
 pub(crate) fn open_probed(probe: Probe, asked: &Path, options: &Options) -> Result<Dataset> {

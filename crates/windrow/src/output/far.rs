@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windrow_core::format::Options;
 use windrow_core::output::{Lock, files, hash_of};
-use windrow_core::store::cache_folder;
+use windrow_core::store::{at_home, cache_folder};
 use windrow_core::{Error, Kind, Result};
 use windrow_prepare::{Report, Watch};
 use windrow_remote::{Location, Remote};
@@ -44,7 +44,7 @@ impl Far {
         let place = Place { store, location: location.clone(), shape };
         let run = hash_of(format!("{url}\n{}", task.described));
         let cache = stores.cache.clone().map_or_else(cache_folder, Ok)?;
-        let scratch = std::path::absolute(&cache).unwrap_or(cache).join(FOLDER).join(&run);
+        let scratch = std::path::absolute(at_home(&cache)).unwrap_or(cache).join(FOLDER).join(&run);
         scratch.parent().map_or(Ok(false), files::make_folder)?;
         // Beside the folder, which goes before it is given back.
         let lock = Lock::take(scratch.with_extension("lock")).map_err(|e| e.at(&url))?;

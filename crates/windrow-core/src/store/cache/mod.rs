@@ -23,6 +23,7 @@ use self::key::Key;
 use self::limit::Limit;
 use self::turn::Turn;
 use super::Object;
+use super::home::at_home;
 use super::torn::whole_at_once;
 use crate::error::{Error, Kind, Result};
 
@@ -60,7 +61,7 @@ impl Cache {
     pub fn new(folder: Option<PathBuf>, limit: Option<u64>) -> Result<Cache> {
         let folder = folder.map_or_else(cache_folder, Ok)?;
         // From wherever the program may be by then.
-        let folder = std::path::absolute(&folder).unwrap_or(folder);
+        let folder = std::path::absolute(at_home(&folder)).unwrap_or(folder);
         Ok(Cache { folder, limit: Limit::of(limit)? })
     }
 
