@@ -49,7 +49,6 @@ fn a_command_line_that_makes_no_sense_exits_2() {
         "convert tok x --to flat-tokens --as-dtype uint16",
         "tokenize a.jsonl -t bytes -o x --dtype complex64",
         "tokenize a.jsonl -t bytes -o x --sample-size 8 --eos none --remainder pad",
-        "tokenize - -t bytes -o x",
         "trace tok --step 1",
         "trace tok --pack 8",
         "trace tok --pack 8 --crop 8 --step 0",
@@ -166,6 +165,9 @@ fn stdin_is_no_data() {
         let err = desk.windrow(line).failed(2);
         assert!(err.contains("stdin cannot be read here") && err.contains("./-"), "{line}: {err}");
     }
+    // But for lines, which are read once: here is none.
+    let err = desk.windrow("tokenize - --tokenizer bytes --out x").failed(1);
+    assert!(err.contains("there are no texts"), "{err}");
 }
 
 #[test]

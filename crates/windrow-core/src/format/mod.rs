@@ -38,7 +38,7 @@ use write::{OwnOptions, Parts, WriteFormat};
 use crate::error::{Error, Kind, Result};
 use crate::manifest::{Checked, Manifest, PARTS};
 use crate::source::SharedSource;
-use crate::store::{Compression, Object, key, some_of};
+use crate::store::{Compression, Object, key, or_encoded, some_of};
 
 /// Formats, in the order in which they are asked.
 pub type Table = &'static [&'static dyn Format];
@@ -157,6 +157,10 @@ impl Confidence {
 /// # Errors
 /// `Unrecognised` when none is; `Config` when the named one does not exist; what [`Format::open`] says.
 pub fn open(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<SharedSource> {
+    opened(table, probe, options).map_err(|e| or_encoded(e, probe.store.as_ref()))
+}
+
+fn opened(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<SharedSource> {
     let checked = match options.verify {
         Verify::AtOpening => None,
         Verify::Always => {

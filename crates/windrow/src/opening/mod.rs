@@ -124,8 +124,7 @@ pub(crate) fn open_probed(probe: Probe, asked: &Path, options: &Options) -> Resu
         None => probe,
     };
     let options_of_formats = with_tokenizer_hash(options)?;
-    let source = store::whole(|| format::open(probe.table, &probe, &options_of_formats))
-        .map_err(|e| store::or_encoded(e, probe.store.as_ref()))?;
+    let source = store::whole(|| format::open(probe.table, &probe, &options_of_formats))?;
     let hidden = not_read(&probe, &source);
     let stores = probe.store.into();
     let opened = Dataset::new(asked.into(), options.clone(), source, probe.manifest, stores);
