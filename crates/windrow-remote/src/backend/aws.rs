@@ -6,7 +6,7 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use windrow_core::{Error, Result};
 
 use super::Backend;
-use super::aws_profile::Profile;
+use super::aws_profile::{Profile, set};
 use super::cloud::{Cloud, Noting, client_options, no_retries, refused};
 use super::near::has_metadata_service;
 use crate::options::Options;
@@ -99,11 +99,6 @@ fn endpoint(options: &Options, profile: &Profile) -> Result<Option<String>> {
         Some(url) => Ok(Some(url)),
         None => Ok(profile.endpoint_url()?.or_else(|| set("AWS_ENDPOINT"))),
     }
-}
-
-/// What the environment says, where it says something.
-pub(super) fn set(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 pub(super) fn unknown(name: &str, location: &Location) -> Error {

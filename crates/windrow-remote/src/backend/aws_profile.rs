@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use windrow_core::{Error, Result};
 
-use super::aws::set;
 use crate::options::Options;
 
 /// Names in small letters and their values; what is indented below a name is `name.inner`.
@@ -97,6 +96,11 @@ impl Profile {
             .into_iter()
             .find(|name| self.values.contains_key(*name))
     }
+}
+
+/// What the environment says, where it says something.
+pub(super) fn set(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 // Whether a header is `kind name`, where the name may be in quotes.
