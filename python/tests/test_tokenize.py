@@ -300,6 +300,33 @@ def test_the_end_is_the_one_that_lies_beside_a_tokenizer(tmp_path: Path) -> None
         wr.Tokenizer(path)
 
 
+def test_an_end_that_the_vocabulary_lacks_is_an_error_and_not_another_token(tmp_path: Path) -> None:
+    path = words(tmp_path / "m", 1, "<|endoftext|>")
+    (tmp_path / "a.jsonl").write_text('{"text": "a b"}\n')
+    (path.parent / "tokenizer_config.json").write_text('{"eos_token": "<|eot|>"}')
+    with pytest.raises(wr.ConfigError, match=r"<\|eot\|>.*not a token of tokenizer\.json") as error:
+        print(wr.Tokenizer(path).eos)
+    assert error.value.field == "eos_token" and error.value.path == str(path.parent / "tokenizer_config.json")
+    with pytest.raises(wr.ConfigError, match=r"<\|eot\|>"):
+        wr.tokenize(tmp_path / "a.jsonl", tmp_path / "out", tokenizer=path)
+    wr.tokenize(tmp_path / "a.jsonl", tmp_path / "out", tokenizer=path, eos="<|endoftext|>", append_eos=True)
+    assert wr.open(tmp_path / "out")[0].tolist() == [1, 2, 50]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("gpt-2", "did you mean gpt2?"),
+        ("GPT2", "did you mean gpt2?"),
+        ("meta-llama/Llama-3", "windrow download https://huggingface.co/meta-llama/Llama-3/resolve/main/tokenizer.json --out Llama-3"),
+    ],
+)
+def test_a_name_that_is_not_there_says_what_is_meant_or_how_to_fetch_it(corpus: Path, tmp_path: Path, name: str, says: str) -> None:
+    with pytest.raises(wr.NotFoundError, match="no tokenizer of this name") as error:
+        wr.tokenize(corpus, tmp_path / "out", tokenizer=name)
+    assert says in str(error.value.hint)
+
+
 @pytest.mark.parametrize("to", ["forager", "megatron"])
 def test_an_output_of_another_version_is_unchanged(corpus: Path, tmp_path: Path, to: str) -> None:
     wr.tokenize(corpus, tmp_path / "out", tokenizer="gpt2", to=to)

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use windrow_core::{Error, Result};
@@ -13,22 +13,41 @@ const FILES: [&str; 2] = ["tokenizer_config.json", "special_tokens_map.json"];
 // With their tokens they have some hundred thousand.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// The ID of the `eos_token` that the files in a folder name, where `id_of` knows it; a warning where it does not.
+/// The token that a file names as the one that ends a document.
+#[derive(Clone, Debug)]
+pub(crate) struct Eos {
+    token: String,
+    file: PathBuf,
+    /// Its ID, where the vocabulary has it.
+    id: Option<u32>,
+}
+
+impl Eos {
+    /// Its ID.
+    ///
+    /// # Errors
+    /// `Config` where the vocabulary lacks it: another program may add it; here it has no ID, and any other token would be a guess.
+    pub(crate) fn id(&self) -> Result<u32> {
+        self.id.ok_or_else(|| {
+            Error::config(format!("eos_token is {:?}, which is not a token of tokenizer.json", self.token))
+                .at(&self.file)
+                .field("eos_token")
+                .hint("write a token of tokenizer.json there, or give @eos@: a token ID, or none")
+        })
+    }
+}
+
+/// The `eos_token` that the files in a folder name; `id_of` knows its ID.
 ///
 /// # Errors
 /// `Corrupt` for a file that is there and cannot be understood: another token would end the documents, unseen. `Io`.
-pub(crate) fn eos(folder: &Path, id_of: impl Fn(&str) -> Option<u32>) -> Result<Option<u32>> {
+pub(crate) fn eos(folder: &Path, id_of: impl Fn(&str) -> Option<u32>) -> Result<Option<Eos>> {
     for name in FILES {
-        let fields = fields(&folder.join(name))?;
+        let file = folder.join(name);
+        let fields = fields(&file)?;
         let Some(token) = fields.get("eos_token").and_then(token) else { continue };
-        match id_of(token) {
-            Some(id) => return Ok(Some(id)),
-            // Another program may add it; here it has no ID.
-            None => windrow_core::warn!(
-                "{}: eos_token {token:?} is not a token of tokenizer.json: one with a well-known name ends documents, if there is one",
-                folder.join(name).display()
-            ),
-        }
+        let (token, id) = (token.to_string(), id_of(token));
+        return Ok(Some(Eos { token, file, id }));
     }
     Ok(None)
 }

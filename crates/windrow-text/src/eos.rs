@@ -21,29 +21,31 @@ const MOST_LISTED: usize = 40;
 impl Tokenizer {
     /// The ID that ends a document: that of the `eos_token` which a file beside its tokenizer.json names, else of a token with
     /// one of the well-known names, where it has one.
-    pub fn eos(&self) -> Option<u32> {
-        if self.eos_beside().is_some() {
-            return self.eos_beside();
+    ///
+    /// # Errors
+    /// `Config` where that file names a token that the vocabulary lacks.
+    pub fn eos(&self) -> Result<Option<u32>> {
+        if let Some(beside) = self.eos_beside() {
+            return beside.id().map(Some);
         }
         // Among the special tokens first, else in the vocabulary.
         let special = |name: &&str| self.special().iter().find(|(token, _)| token == *name).map(|s| s.1);
         let found = WELL_KNOWN.iter().find_map(special);
-        found.or_else(|| WELL_KNOWN.iter().find_map(|name| self.id_of(name)))
+        Ok(found.or_else(|| WELL_KNOWN.iter().find_map(|name| self.id_of(name))))
     }
 
     /// The ID that ends a document: `auto` takes [its own](Tokenizer::eos), `none` none; else an ID or the name of a special
     /// token. A word that is one token of the vocabulary is not one that ends documents: it takes its ID to mean it.
     ///
     /// # Errors
-    /// `Config` when there is no such special token, the ID is not in the vocabulary, or `auto` finds none; the hint lists
-    /// the special tokens.
+    /// `Config` when there is no such special token, the ID is not in the vocabulary, or `auto` finds none or one that the
+    /// vocabulary lacks; the hint lists the special tokens.
     pub fn resolve_eos(&self, spec: &str) -> Result<Option<u32>> {
         let wrong = |what: String| Error::config(what).field("eos").hint(list(self));
         match spec {
             "none" => return Ok(None),
             "auto" => {
-                let found = self.eos();
-                return found.map(Some).ok_or_else(|| {
+                return self.eos()?.map(Some).ok_or_else(|| {
                     wrong(format!("{} has no token that is known to end a document", self.name()))
                 });
             }

@@ -11,7 +11,7 @@ use windrow_core::{Error, Result, caught};
 use crate::definition::Definition;
 use crate::engine::{Engine, add, no_such_id};
 use crate::fast::Fast;
-use crate::names::NAMES;
+use crate::names::hint_of;
 use crate::{coinciding, hard, scores};
 
 const GPT2: &[u8] = include_bytes!("../assets/gpt2/tokenizer.json.zst");
@@ -19,7 +19,17 @@ const GPT2: &[u8] = include_bytes!("../assets/gpt2/tokenizer.json.zst");
 const FILE_NAME: &str = "tokenizer.json";
 
 /// Files that are a tokenizer to other programs.
-const OTHERS: [&str; 5] = ["merges.txt", "vocab.txt", "tokenizer.model", "tekken.json", "spiece.model"];
+const OTHERS: [&str; 9] = [
+    "merges.txt",
+    "vocab.json",
+    "vocab.txt",
+    "tokenizer.model",
+    "tekken.json",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+    "spm.model",
+    "qwen.tiktoken",
+];
 
 /// A key that every tokenizer.json has.
 const MODEL: &[u8] = b"\"model\":";
@@ -51,14 +61,13 @@ pub(crate) fn gpt2() -> Result<Json> {
     Json::new("gpt2", &content)
 }
 
-/// The path and the content of the tokenizer.json at `path`, or in the folder at `path`.
+/// The path and the content of the tokenizer.json at `given`, or in the folder that it is.
 ///
 /// # Errors
 /// `NotFound`, `Corrupt` when it is too large, `Io`.
-pub(crate) fn read(path: &Path) -> Result<(PathBuf, Vec<u8>)> {
-    let names =
-        || format!("built-in: {}; else the path of a tokenizer.json or of its folder", NAMES.join(", "));
-    let mut path = path.to_path_buf();
+pub(crate) fn read(given: &Path) -> Result<(PathBuf, Vec<u8>)> {
+    let meant = || hint_of(&given.to_string_lossy());
+    let mut path = given.to_path_buf();
     if path.is_dir() {
         if let Some(other) =
             OTHERS.into_iter().find(|name| !path.join(FILE_NAME).exists() && path.join(name).exists())
@@ -69,12 +78,12 @@ pub(crate) fn read(path: &Path) -> Result<(PathBuf, Vec<u8>)> {
     }
     let about = std::fs::metadata(&path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {
-            Error::not_found("there is no tokenizer of this name or at this path").at(&path).hint(names())
+            Error::not_found("there is no tokenizer of this name or at this path").at(&path).hint(meant())
         }
         _ => Error::io("look at the tokenizer", &path, e),
     })?;
     if !about.is_file() {
-        return Err(Error::config("a tokenizer is a file").at(&path).hint(names()));
+        return Err(Error::config("a tokenizer is a file").at(&path).hint(meant()));
     }
     if about.len() > MOST_BYTES {
         return Err(Error::corrupt(format!(

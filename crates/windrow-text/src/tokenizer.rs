@@ -22,7 +22,7 @@ pub struct Tokenizer {
     golden: Vec<Golden>,
     hash: String,
     folder: Option<PathBuf>,
-    eos_beside: Option<u32>,
+    eos_beside: Option<beside::Eos>,
 }
 
 impl Tokenizer {
@@ -136,9 +136,9 @@ impl Tokenizer {
         &self.hash
     }
 
-    /// The ID that ends a document, where a file beside the tokenizer.json says it.
-    pub(crate) fn eos_beside(&self) -> Option<u32> {
-        self.eos_beside
+    /// What ends a document, where a file beside the tokenizer.json says it.
+    pub(crate) fn eos_beside(&self) -> Option<&beside::Eos> {
+        self.eos_beside.as_ref()
     }
 
     /// Strings and the IDs they give.

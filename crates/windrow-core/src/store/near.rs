@@ -50,9 +50,10 @@ fn near_name(path: &Path) -> Option<String> {
     Some(at(&near.1).display().to_string())
 }
 
-// How many letters to change, add, leave out or exchange with the next, in any case; `None` for more than a third of them.
-// A name without its suffix, or with another one, is near as well.
-fn difference(a: &str, b: &str) -> Option<usize> {
+/// How many letters of a name to change, add, leave out or exchange with the next, in any case; `None` for more than a third of
+/// them. A name without its suffix, or with another one, is near as well.
+#[must_use]
+pub fn difference(a: &str, b: &str) -> Option<usize> {
     let (a, b) = (a.to_lowercase(), b.to_lowercase());
     let stem = |name: &str| name.split_once('.').map_or(name, |(stem, _)| stem).to_string();
     let size = a.chars().count().max(b.chars().count());

@@ -100,10 +100,10 @@ impl Tokenizer {
     }
 
     /// The ID that ends a document: that of ``eos_token`` in a ``tokenizer_config.json`` or ``special_tokens_map.json`` beside a
-    /// ``tokenizer.json``, else of a token with one of the well-known names; or None.
+    /// ``tokenizer.json``, else of a token with one of the well-known names; or None. One that the vocabulary lacks is a ConfigError.
     #[getter]
-    fn eos(&self) -> Option<u32> {
-        self.inner.eos()
+    fn eos(&self, py: Python<'_>) -> PyResult<Option<u32>> {
+        self.inner.eos().or_raise(py)
     }
 
     /// The built-in name, or the file's name.

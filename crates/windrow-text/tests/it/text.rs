@@ -107,13 +107,26 @@ fn the_end_is_the_one_that_lies_beside_the_definition() {
         (vec![(config, end), (map, other)], 4096),
         (vec![(config, "{}"), (map, end)], 4096),
         // Nothing that can be known: the well-known names.
-        (vec![(config, r#"{"eos_token": "<none>"}"#)], 0),
         (vec![(config, r#"{"eos_token": null}"#), (map, r#"{"eos_token": [1]}"#)], 0),
     ] {
         let tokenizer = beside(&files).unwrap();
-        assert_eq!(tokenizer.eos(), Some(want), "{files:?}");
+        assert_eq!(tokenizer.eos().unwrap(), Some(want), "{files:?}");
         assert_eq!(tokenizer.resolve_eos("auto").unwrap(), Some(want));
         assert_eq!(tokenizer.lock(), beside(&[]).unwrap().lock());
+    }
+    // Another token in its place would be a guess.
+    let lacking = r#"{"eos_token": "<none>"}"#;
+    for (files, name) in [(vec![(config, lacking), (map, end)], config), (vec![(map, lacking)], map)] {
+        let tokenizer = beside(&files).unwrap();
+        for e in [tokenizer.eos().unwrap_err(), tokenizer.resolve_eos("auto").unwrap_err()] {
+            assert_eq!(e.kind(), Kind::Config);
+            assert!(
+                e.message().contains("\"<none>\"") && e.place().file.as_ref().unwrap().ends_with(name),
+                "{e:#}"
+            );
+        }
+        assert_eq!(tokenizer.resolve_eos("none").unwrap(), None);
+        assert_eq!(tokenizer.resolve_eos("</s>").unwrap(), Some(4096));
     }
     for (name, text) in [(config, "{\"eos_token\": "), (config, "[]"), (map, "\0")] {
         let e = beside(&[(name, text)]).unwrap_err();
@@ -124,7 +137,9 @@ fn the_end_is_the_one_that_lies_beside_the_definition() {
 
 #[test]
 fn a_folder_with_a_tokenizer_of_another_kind_says_which_and_how_to_make_one() {
-    for name in ["merges.txt", "vocab.txt", "tokenizer.model", "tekken.json"] {
+    for name in
+        ["merges.txt", "vocab.json", "vocab.txt", "tokenizer.model", "tekken.json", "sentencepiece.bpe.model"]
+    {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(name), "").unwrap();
         for path in [folder.path().to_path_buf(), folder.path().join(name)] {
@@ -181,6 +196,9 @@ fn an_unknown_name_lists_the_names() {
     for name in NAMES {
         assert!(format!("{e:#}").contains(name), "{e}");
     }
+    let hint = |name: &str| Tokenizer::load(name).unwrap_err().hint_text().unwrap().to_string();
+    assert!(hint("gpt-2").starts_with("did you mean gpt2?"));
+    assert!(hint("mistralai/Mistral-7B-v0.3").contains("windrow download https://huggingface.co/mistralai/"));
     let e = Tokenizer::load(&testdata("text").display().to_string()).unwrap_err();
     assert_eq!(e.kind(), Kind::NotFound);
     assert!(format!("{e:#}").contains("tokenizer.json"), "{e}");

@@ -17,6 +17,7 @@ pub struct ChatEncoder {
     field: Option<String>,
     /// What is taken of rows.
     fields: Fields,
+    eos: Option<u32>,
 }
 
 impl ChatEncoder {
@@ -24,7 +25,7 @@ impl ChatEncoder {
     /// built-in name or a file, by default the tokenizer's own; `date` the day for templates that ask for it, by default today.
     ///
     /// # Errors
-    /// As [`Chat::load`].
+    /// As [`Chat::load`] and [`Tokenizer::eos`].
     pub fn new(
         tokenizer: Tokenizer,
         field: Option<&str>,
@@ -32,11 +33,12 @@ impl ChatEncoder {
         date: Option<&str>,
     ) -> Result<ChatEncoder> {
         // Of special tokens alone, the name in a text turns into the ID.
-        let eos = tokenizer.eos().and_then(|id| tokenizer.special().iter().find(|(_, of)| *of == id));
-        let eos = eos.map(|(name, _)| name.as_str());
-        let chat = Chat::load(template, tokenizer.folder(), eos, date)?;
+        let eos = tokenizer.eos()?;
+        let named = eos.and_then(|id| tokenizer.special().iter().find(|(_, of)| *of == id));
+        let named = named.map(|(name, _)| name.as_str());
+        let chat = Chat::load(template, tokenizer.folder(), named, date)?;
         let fields = ChatEncoder::fields(field);
-        Ok(ChatEncoder { tokenizer, chat, field: field.map(str::to_string), fields })
+        Ok(ChatEncoder { tokenizer, chat, field: field.map(str::to_string), fields, eos })
     }
 
     /// What it takes of rows and dicts.
@@ -97,7 +99,7 @@ impl Encode for ChatEncoder {
     }
 
     fn eos(&self) -> Option<i64> {
-        self.tokenizer.eos().map(i64::from)
+        self.eos.map(i64::from)
     }
 }
 
