@@ -75,6 +75,8 @@ def tokenize(
     append_eos: bool = False,
     remainder: Literal["drop", "pad"] = "drop",
     pad_value: SupportsIndex | None = None,
+    skip_corrupt: bool = False,
+    max_skipped: float = 0.01,
     special_tokens: bool = False,
     chat: bool = False,
     messages_field: str | None = None,
@@ -123,6 +125,9 @@ def tokenize(
         append_eos: end documents with ``eos`` where each is a record, too.
         remainder: ``"drop"`` or ``"pad"`` the tokens at the end that fill no sample.
         pad_value: with ``remainder="pad"``, the ID to pad with; None takes ``eos``, and is an error where there is none.
+        skip_corrupt: leave damaged records out, and count them in the report and the manifest as ``skipped``: lines that are not JSON or not
+            UTF-8, records without that text, conversations that the template refuses. A damaged or truncated file stays an error.
+        max_skipped: with ``skip_corrupt``, the share of all records that may be left out, 0 to 1; more of them are an error.
         special_tokens: special tokens that are in the text become their IDs.
         chat: each record (a line, a row, or a dict of an iterable) is a conversation: the chat template makes its text, nothing is added, and a loss mask beside the
             tokens says what is learned: what an assistant says. Each conversation is a record, or part of samples of ``sample_size``.
@@ -142,10 +147,12 @@ def tokenize(
             ``block_sums=False``: keep no sum of every 4 KiB, for ``open(verify="always")``; the others always have them.
 
     Returns:
-        A dict: unchanged, output, files, records, documents, tokens, dropped_tokens, ….
+        A dict: unchanged, output, files, records, documents, tokens, dropped_tokens, skipped (how many records as ``count``, and the ``first`` of
+        them: file, record, byte, error), ….
 
     Raises:
-        CorruptError: a line, row or item without that text; names file, record, and byte or column.
+        CorruptError: a line, row or item without that text; names file, record, and byte or column. Too many of them, with
+            ``skip_corrupt``.
         StaleError: an iterable gives other items than a run that was stopped; the same call then begins anew.
         ConfigError: an ID that does not fit the dtype; an ``eos`` that the tokenizer has not; a column that is not there.
         ExistsError: another output is there, and no ``overwrite``.
@@ -374,7 +381,8 @@ def encode(
         store_options, timeout: of URLs, as for ``open``.
 
     Returns:
-        A dict: ``report`` (unchanged, output, records, …), ``failed`` (a list of ``file`` and ``error``), ``seconds`` of sound.
+        A dict: ``report`` (unchanged, output, records, …), ``failed`` (a list of ``file`` and ``error``), ``seconds`` of sound,
+        ``without_prompt`` (how many tracks have an empty prompt).
 
     Raises:
         NotFoundError: no sound file.

@@ -5,6 +5,7 @@ use windrow_core::{Error, Result, store};
 use super::input::{Input, PART, Stream};
 use super::rows::{RowInput, Texts};
 use super::seen::Seen;
+use super::skipped::{SkippedRecord, may_be, not_left_out};
 use super::text_input::TextInput;
 
 /// Longer buffers are not used again.
@@ -29,6 +30,8 @@ pub(super) struct Chunk {
     pub(super) ends: Option<Vec<usize>>,
     /// What there was up to its end, of texts that lie nowhere.
     pub(super) seen: Option<Seen>,
+    /// Those of the texts that are none, in order: they are empty there.
+    pub(super) damaged: Vec<SkippedRecord>,
     // Longer than what it holds: what was zeroed once is not zeroed again for the next chunk.
     room: Vec<u8>,
     len: usize,
@@ -36,7 +39,13 @@ pub(super) struct Chunk {
 
 impl Chunk {
     /// Texts that were handed over, one after the other in `room`: what there was before the first of them, and up to the last.
-    pub(super) fn of_texts(room: Vec<u8>, ends: Vec<usize>, from: Seen, to: Seen, is_last: bool) -> Chunk {
+    pub(super) fn of_texts(
+        room: Vec<u8>,
+        ends: Vec<usize>,
+        damaged: Vec<SkippedRecord>,
+        (from, to): (Seen, Seen),
+        is_last: bool,
+    ) -> Chunk {
         Chunk {
             input: 0,
             byte: from.bytes,
@@ -45,6 +54,7 @@ impl Chunk {
             stored: to.bytes,
             ends: Some(ends),
             seen: Some(to),
+            damaged,
             len: room.len(),
             room,
         }
@@ -65,6 +75,8 @@ impl Chunk {
 pub(super) struct Chunks<'a> {
     inputs: &'a [TextInput],
     size: usize,
+    /// Rows without a text are left out.
+    skips: bool,
     input: usize,
     byte: u64,
     line: u64,
@@ -76,7 +88,12 @@ pub(super) struct Chunks<'a> {
 impl<'a> Chunks<'a> {
     /// Chunks of about `size` bytes, from a record of an input on.
     pub(super) fn new(inputs: &'a [TextInput], size: usize, input: usize, byte: u64, line: u64) -> Self {
-        Chunks { inputs, size: size.max(1), input, byte, line, stream: None, texts: None }
+        Chunks { inputs, size: size.max(1), skips: false, input, byte, line, stream: None, texts: None }
+    }
+
+    /// The same, where rows without a text are left out.
+    pub(super) fn skipping(self, skips: bool) -> Self {
+        Chunks { skips, ..self }
     }
 
     /// The next chunk, in the memory of another one; nothing follows an error.
@@ -148,6 +165,7 @@ impl<'a> Chunks<'a> {
             stored,
             ends: None,
             seen: None,
+            damaged: Vec::new(),
             room,
             len: end,
         })
@@ -162,7 +180,7 @@ impl<'a> Chunks<'a> {
             }
         };
         room.clear();
-        let mut ends = Vec::new();
+        let (mut ends, mut damaged) = (Vec::new(), Vec::new());
         let is_last = loop {
             if let Some(error) = failed.take() {
                 return Err(error);
@@ -171,8 +189,18 @@ impl<'a> Chunks<'a> {
                 break false;
             }
             match texts.next(&mut room) {
-                Some(Ok(())) => ends.push(room.len()),
+                Some(Ok(Ok(()))) => ends.push(room.len()),
+                Some(Ok(Err(error))) if self.skips && may_be(&error) => {
+                    damaged.push(SkippedRecord::of(&error, self.line + ends.len() as u64));
+                    ends.push(room.len());
+                }
                 // Texts before it are encoded first, as lines are: the first error is always the same one.
+                Some(Ok(Err(error))) => {
+                    *failed = Some(not_left_out(error));
+                    if !ends.is_empty() {
+                        break false;
+                    }
+                }
                 Some(Err(error)) => {
                     *failed = Some(error);
                     if !ends.is_empty() {
@@ -194,6 +222,7 @@ impl<'a> Chunks<'a> {
             len: room.len(),
             ends: Some(ends),
             seen: None,
+            damaged,
             room,
         })
     }

@@ -7,6 +7,7 @@ use super::chunks::Chunk;
 use super::fields::Takes;
 use super::ids::{Ids, Kept};
 use super::seen::Seen;
+use super::skipped::{Skipped, SkippedRecord, is_cut, may_be, not_left_out};
 
 /// Turns one line into token IDs.
 pub trait Encode: Sync {
@@ -107,6 +108,8 @@ pub(super) struct Rules {
     pub(super) tracks: Vec<(usize, u8)>,
     /// Of the loss mask, where there is one: its number in [`Encoded::tracks`], and its value beside what is not learned.
     pub(super) mask: Option<(usize, u8)>,
+    /// Damaged records are left out.
+    pub(super) skips: bool,
 }
 
 /// A chunk's documents as they are stored, one after the other.
@@ -129,6 +132,8 @@ pub(super) struct EncodedChunk {
     pub(super) ends: Vec<u64>,
     /// Documents whose mask learns nothing.
     pub(super) unlearned: u64,
+    /// Records that are left out.
+    pub(super) skipped: Skipped,
     pub(super) most_id: Option<i64>,
 }
 
@@ -159,15 +164,21 @@ pub(super) fn encode_chunk(
         seen: chunk.seen,
         most_id: None,
         unlearned: 0,
+        skipped: Skipped::default(),
         ..spare
     };
     let mut document = Encoded { tracks: vec![Vec::new(); rules.tracks.len()], ..Encoded::default() };
-    let mut start = 0;
+    let (mut start, mut damaged) = (0, chunk.damaged.iter().peekable());
     // The record that ends at a byte.
     let mut add = |end: usize| {
         go_on()?;
         let (record, byte) = (&bytes[start..end], chunk.byte + start as u64);
         let place = LinePlace { file, line: out.end_line, byte };
+        (start, out.end_line) = (end, out.end_line + 1);
+        if let Some(known) = damaged.next_if(|known| known.record == place.line) {
+            out.skipped.add(known.clone());
+            return Ok(());
+        }
         document.ids.clear();
         document.tracks.iter_mut().for_each(Vec::clear);
         let encoded = match chunk.ends {
@@ -177,10 +188,18 @@ pub(super) fn encode_chunk(
                 .map_err(|_| Error::corrupt("invalid UTF-8"))
                 .and_then(|text| encoder.encode_text(text, &mut document)),
         };
-        encoded.and_then(|()| rules.take(&document, &mut out)).map_err(|e| complete(&place, e))?;
-        start = end;
-        out.end_line += 1;
-        Ok(())
+        match encoded {
+            Ok(()) => rules.take(&document, &mut out).map_err(|e| complete(&place, e)),
+            Err(e) if chunk.ends.is_none() && !record.ends_with(b"\n") && may_be(&e) && is_cut(record) => {
+                let hint = "the file ends within this record: the copy looks unfinished, fetch it again";
+                Err(complete(&place, e.hint(hint)))
+            }
+            Err(e) if rules.skips && may_be(&e) => {
+                out.skipped.add(SkippedRecord::of(&complete(&place, e), place.line));
+                Ok(())
+            }
+            Err(e) => Err(complete(&place, not_left_out(e))),
+        }
     };
     match &chunk.ends {
         Some(ends) => ends.iter().try_for_each(|end| add(*end))?,

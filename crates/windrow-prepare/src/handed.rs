@@ -6,6 +6,7 @@ use windrow_core::{Error, Kind, Result};
 
 use super::chunks::{Chunk, MOST_TEXTS};
 use super::seen::Seen;
+use super::skipped::{SkippedRecord, may_be, not_left_out};
 
 /// Texts that come slowly do not wait longer for others.
 const MOST_WAIT: Duration = Duration::from_millis(500);
@@ -13,14 +14,16 @@ const MOST_WAIT: Duration = Duration::from_millis(500);
 /// Texts on their way to chunks.
 pub(super) struct Handed<'a> {
     texts: &'a mut dyn Iterator<Item = Result<String>>,
+    /// Items that are no text are left out.
+    skips: bool,
     seen: Seen,
     is_over: bool,
     failed: Option<Error>,
 }
 
 impl<'a> Handed<'a> {
-    pub(super) fn new(texts: &'a mut dyn Iterator<Item = Result<String>>) -> Self {
-        Handed { texts, seen: Seen::default(), is_over: false, failed: None }
+    pub(super) fn new(texts: &'a mut dyn Iterator<Item = Result<String>>, skips: bool) -> Self {
+        Handed { texts, skips, seen: Seen::default(), is_over: false, failed: None }
     }
 
     /// What came so far.
@@ -33,7 +36,7 @@ impl<'a> Handed<'a> {
         self.failed.take()
     }
 
-    /// Leaves out texts until there were `n` of them; fewer at the end. `go_on` is asked now and then.
+    /// Takes texts until there were `n` of them, and drops them; fewer at the end. `go_on` is asked now and then.
     ///
     /// # Errors
     /// That of a text, and of `go_on`.
@@ -43,6 +46,7 @@ impl<'a> Handed<'a> {
                 go_on()?;
             }
             match self.texts.next() {
+                Some(Err(error)) if self.skips && may_be(&error) => self.seen.add_damaged(),
                 Some(text) => self.seen.add(&text?),
                 None => {
                     self.is_over = true;
@@ -58,7 +62,13 @@ impl<'a> Handed<'a> {
     /// # Errors
     /// That of a text.
     pub(super) fn is_at_end(&mut self) -> Result<bool> {
-        Ok(self.is_over || self.texts.next().transpose()?.is_none())
+        if self.is_over {
+            return Ok(true);
+        }
+        match self.texts.next() {
+            Some(Err(error)) if !(self.skips && may_be(&error)) => Err(error),
+            next => Ok(next.is_none()),
+        }
     }
 
     /// The next texts, about `size` bytes, in the memory of another chunk; the last ones say so. After an error come those
@@ -71,7 +81,8 @@ impl<'a> Handed<'a> {
             return None;
         }
         room.clear();
-        let (first, mut ends, began) = (self.seen, Vec::new(), Instant::now());
+        let (first, began) = (self.seen, Instant::now());
+        let (mut ends, mut damaged) = (Vec::new(), Vec::new());
         while room.len() < size && ends.len() < MOST_TEXTS && (ends.is_empty() || began.elapsed() < MOST_WAIT)
         {
             match self.texts.next() {
@@ -81,8 +92,13 @@ impl<'a> Handed<'a> {
                     ends.push(room.len());
                 }
                 Some(Err(error)) if error.kind() == Kind::Interrupted => return Some(Err(error)),
+                Some(Err(error)) if self.skips && may_be(&error) => {
+                    damaged.push(SkippedRecord::of(&error, self.seen.texts));
+                    self.seen.add_damaged();
+                    ends.push(room.len());
+                }
                 Some(Err(error)) => {
-                    self.failed = Some(error);
+                    self.failed = Some(not_left_out(error));
                     break;
                 }
                 None => {
@@ -92,6 +108,6 @@ impl<'a> Handed<'a> {
             }
         }
         let is_nothing = ends.is_empty() && !self.is_over;
-        (!is_nothing).then(|| Ok(Chunk::of_texts(room, ends, first, self.seen, self.is_over)))
+        (!is_nothing).then(|| Ok(Chunk::of_texts(room, ends, damaged, (first, self.seen), self.is_over)))
     }
 }

@@ -21,6 +21,7 @@ mod places;
 pub mod prep;
 mod rows;
 mod seen;
+mod skipped;
 mod text;
 mod text_input;
 mod tokenize;
@@ -35,6 +36,7 @@ pub use fields::{Fields, Takes};
 pub use ids::Ids;
 pub use index::{IndexOptions, index, index_from};
 pub use places::{NoStores, Stores};
+pub use skipped::{MAX_SKIPPED, Skipped, SkippedRecord};
 pub use text::{line_text, record_of, taken, text_of};
 pub use tokenize::{
     CHECKPOINT_BYTES, Remainder, TokenizeOptions, Track, tokenize, tokenize_from, tokenize_texts,
@@ -72,6 +74,9 @@ pub struct Report {
     /// Documents of which nothing is learned, when tokenising with a loss mask.
     #[serde(default)]
     pub unlearned_documents: u64,
+    /// Damaged records that were left out, when tokenising.
+    #[serde(default)]
+    pub skipped: Skipped,
     /// Size of the inputs as they are stored.
     pub input_bytes: u64,
     /// Size of the data files written.

@@ -13,6 +13,7 @@ use windrow_core::{DType, Error, Kind, Result};
 
 use super::encode::EncodedChunk;
 use super::seen::Seen;
+use super::skipped::Skipped;
 use super::tokenize::options::Remainder;
 
 const MOST_WAIT: Duration = Duration::from_secs(30);
@@ -58,6 +59,9 @@ pub(super) struct State {
     /// Documents whose mask learns nothing.
     #[serde(default, skip_serializing_if = "is_none")]
     pub(super) unlearned_documents: u64,
+    /// Records that are left out.
+    #[serde(default, skip_serializing_if = "Skipped::is_none")]
+    pub(super) skipped: Skipped,
     pub(super) most_id: Option<i64>,
     /// What was packed, of texts that lie nowhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,6 +150,8 @@ impl Packer {
         let done = chunk.end_byte.saturating_sub(self.state.byte);
         self.state.documents += chunk.ends.len() as u64;
         self.state.unlearned_documents += chunk.unlearned;
+        chunk.skipped.warn(self.state.skipped.count);
+        self.state.skipped.extend(&chunk.skipped);
         self.state.most_id = self.state.most_id.max(chunk.most_id);
         match self.packing.sample_size {
             None => self.each_document(chunk)?,
@@ -207,6 +213,16 @@ impl Packer {
     /// Keeps all that was packed, for a rerun to continue from; whether there is anything.
     pub(super) fn keep(&mut self) -> bool {
         self.state.documents > 0 && self.checkpoint().is_ok()
+    }
+
+    /// That of all that was packed at most the share `most` was left out. `can_continue` becomes true where more were: a run that
+    /// allows them has nothing to pack again.
+    pub(super) fn judge(&mut self, most: Option<f64>, can_continue: &mut bool) -> Result<()> {
+        let judged = self.state.skipped.judge(self.state.documents, most);
+        if judged.is_err() {
+            *can_continue = self.keep();
+        }
+        judged
     }
 
     /// Whether what is left after an error is worth keeping: a rerun continues from it.

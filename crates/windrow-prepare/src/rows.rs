@@ -254,20 +254,24 @@ pub(super) struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    /// Adds the next text to `out`; `None` at the end.
+    /// Adds the next text to `out`, or says what is wrong with a row that was read: `Corrupt` naming file, record and column.
+    /// `None` at the end.
     ///
     /// # Errors
-    /// What reading the row says; `Corrupt` naming file, record and column where it holds no text.
-    pub(super) fn next(&mut self, out: &mut Vec<u8>) -> Option<Result<()>> {
+    /// What reading the row says.
+    pub(super) fn next(&mut self, out: &mut Vec<u8>) -> Option<Result<Result<()>>> {
         if self.input.end.is_some_and(|end| self.next >= end) {
             return None;
         }
         let row = self.rows.next()?;
-        let text =
-            row.and_then(|row| self.input.text(&row).map(|text| out.extend_from_slice(text.as_bytes())));
         let record = self.next;
         self.next += 1;
-        Some(text.map_err(|e| self.input.complete(e, record)))
+        let complete = |e| self.input.complete(e, record);
+        let text = |row| {
+            let text = self.input.text(&row);
+            text.map(|text| out.extend_from_slice(text.as_bytes())).map_err(complete)
+        };
+        Some(row.map(text).map_err(complete))
     }
 }
 

@@ -20,4 +20,9 @@ impl Seen {
         self.bytes += text.len() as u64;
         self.xxh3 = xxh3_64_with_seed(text.as_bytes(), self.xxh3);
     }
+
+    /// An item that is no text, which is left out.
+    pub(super) fn add_damaged(&mut self) {
+        self.add("");
+    }
 }

@@ -165,6 +165,9 @@ pub(crate) fn run(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
         text::counted(done.report.records, "track"),
         done.seconds
     ))?;
+    if done.without_prompt > 0 {
+        out.line(format_args!("  {} without a prompt", text::counted(done.without_prompt, "track")))?;
+    }
     for failure in &done.failed {
         log::warn!("not in it: {}: {}", failure.file.display(), failure.error);
     }
@@ -172,6 +175,7 @@ pub(crate) fn run(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
         "report": done.report,
         "failed": done.failed,
         "seconds_of_sound": done.seconds,
+        "without_prompt": done.without_prompt,
         "seconds": seconds,
     }))?;
     Ok(if done.failed.is_empty() { DONE } else { PARTLY })

@@ -12,13 +12,13 @@ use serde_json::json;
 use windrow::dev::format::lines::INDEX_FOLDER;
 use windrow::format::Options;
 use windrow::prep::{self, Converting, TASK_BYTES, Tokenizing};
-use windrow::prepare::IndexOptions;
+use windrow::prepare::{IndexOptions, Report};
 use windrow::{DType, Error, Kind, Paths};
 
 use self::run::Run;
 #[cfg(not(feature = "dac"))]
 use super::absent;
-use super::tokenize::How;
+use super::tokenize::{How, left_out};
 use crate::args::output::{self, refuse_input};
 use crate::args::{Opening, Stores, no_stdin, no_stdout, path};
 use crate::failure::{DONE, Failure, PARTLY};
@@ -297,6 +297,7 @@ fn merge(args: &OfJob, out: &mut Out) -> Result<i32, Failure> {
     };
     let parts = text::counted(report.files, "part");
     out.line(format_args!("{}: {what} in {parts}", report.output.display()))?;
+    told_of_skipped(&report, out)?;
     out.object(json!({ "report": report }))?;
     Ok(DONE)
 }
@@ -314,8 +315,16 @@ fn join(args: &Join, out: &mut Out) -> Result<i32, Failure> {
     };
     let how = if report.unchanged { "was there already" } else { "joined" };
     out.line(format_args!("{}: {what}; {how}", args.out.display()))?;
+    told_of_skipped(&report, out)?;
     out.object(json!({ "report": report }))?;
     Ok(DONE)
+}
+
+fn told_of_skipped(report: &Report, out: &mut Out) -> Result<(), Failure> {
+    match report.skipped.count {
+        0 => Ok(()),
+        _ => Ok(out.line(format_args!("  {}", left_out(&report.skipped, report.documents)))?),
+    }
 }
 
 fn clean(args: &OfJob, out: &mut Out) -> Result<i32, Failure> {

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use windrow::Paths;
 use windrow::prep::{TOKENIZING, Tokenizing};
-use windrow::prepare::{self, CHECKPOINT_BYTES, TokenizeOptions};
+use windrow::prepare::{self, CHECKPOINT_BYTES, Skipped, TokenizeOptions};
 
 use crate::args::{Stores, no_stdout, path};
 use crate::failure::{DONE, Failure};
@@ -85,6 +85,17 @@ fn piped(input: &Path) -> &Path {
     if input.as_os_str() == "-" { Path::new("/dev/stdin") } else { input }
 }
 
+/// How many damaged records were left out of how many.
+pub(crate) fn left_out(skipped: &Skipped, documents: u64) -> String {
+    let all = documents + skipped.count;
+    let share = 100.0 * skipped.count as f64 / all as f64;
+    let first = skipped.first.first().map_or_else(String::new, |first| format!("; the first: {first}"));
+    format!(
+        "{} of {all} were damaged and left out, {share:.3} %{first}",
+        text::counted(skipped.count, "record")
+    )
+}
+
 pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     no_stdout(&args.out)?;
     let how = args.how.tokenizing()?;
@@ -128,6 +139,9 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     if report.unlearned_documents > 0 {
         let unlearned = text::counted(report.unlearned_documents, "document");
         out.line(format_args!("  nothing is learned of {unlearned}: their loss mask excludes every token"))?;
+    }
+    if report.skipped.count > 0 {
+        out.line(format_args!("  {}", left_out(&report.skipped, report.documents)))?;
     }
     if report.resumed_bytes > 0 {
         out.line(format_args!("  went on after {} of an earlier run", text::size(report.resumed_bytes)))?;

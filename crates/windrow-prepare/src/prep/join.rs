@@ -12,7 +12,7 @@ use windrow_core::store::Object;
 use windrow_core::{Error, Kind, Result, Watch, check};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::job::Job;
+use super::job::{Job, JobInput};
 use super::merge::job_at;
 use super::part::{file_of, part_of, read_whole};
 use super::place::Place;
@@ -20,6 +20,7 @@ use crate::Report;
 use crate::encode::{Encode, EncodedChunk};
 use crate::names::{Named, output_names};
 use crate::pack::Packer;
+use crate::skipped::Skipped;
 use crate::tokenize::{Corpus, Done, TokenizeOptions, rules};
 
 /// Bytes of a part that are handed on at a time, about.
@@ -52,6 +53,7 @@ pub fn join(
         let resumed = packer.state().stored;
         match joining.run(&mut packer) {
             Ok(()) => {
+                packer.judge(options.max_skipped, can_continue)?;
                 let (state, writer) = packer.finish()?;
                 Ok::<Done, Error>((state, writer, resumed))
             }
@@ -75,16 +77,17 @@ struct Joining<'a> {
 struct Packed {
     input: usize,
     byte: u64,
-    documents: u64,
+    /// Records of it, with those that are left out.
+    records: u64,
 }
 
 impl Joining<'_> {
     fn run(&self, packer: &mut Packer) -> Result<()> {
         let state = packer.state();
-        let mut packed = Packed { input: state.input, byte: state.byte, documents: state.line };
+        let mut packed = Packed { input: state.input, byte: state.byte, records: state.line };
         while let Some(of) = self.job.inputs.get(packed.input) {
             // Of the parts that follow, what an earlier run has packed.
-            let mut skip = (packed.byte, packed.documents);
+            let mut skip = (packed.byte, packed.records);
             for task in of.first_task..of.first_task + of.tasks {
                 let part = part_of(self.place, self.layout, self.job, task)?.ok_or_else(|| {
                     Error::new(
@@ -96,20 +99,21 @@ impl Joining<'_> {
                 })?;
                 let is_last = task + 1 == of.first_task + of.tasks;
                 let bytes = part.values.saturating_mul(self.width as u64);
+                let records = part.records.saturating_add(Skipped::read(&part.statistics).count);
                 // The chunk that ends an input is always taken.
-                if skip.1 >= part.records && skip.0 >= bytes && !is_last {
-                    skip = (skip.0 - bytes, skip.1 - part.records);
+                if skip.1 >= records && skip.0 >= bytes && !is_last {
+                    skip = (skip.0 - bytes, skip.1 - records);
                     continue;
                 }
                 self.part(packer, &part, std::mem::take(&mut skip), &mut packed, is_last)?;
                 self.watch.counted(task + 1, self.job.tasks, "task");
             }
-            packed = Packed { input: packed.input + 1, byte: 0, documents: 0 };
+            packed = Packed { input: packed.input + 1, byte: 0, records: 0 };
         }
         check(self.watch)
     }
 
-    // Packs a part, less the bytes and documents that are packed already.
+    // Packs a part, less the bytes and documents that are packed already. What it left out is counted with the end of it.
     fn part(
         &self,
         packer: &mut Packer,
@@ -126,6 +130,7 @@ impl Joining<'_> {
         // Four bytes a document, which its text exceeds.
         let lengths = file.next(file.left())?;
         let mut left = lengths.as_chunks::<4>().0.iter().map(|length| u64::from(u32::from_le_bytes(*length)));
+        let before = packed.records.saturating_sub(skip.1);
         let ends_all = is_last && packed.input + 1 == self.job.inputs.len();
         loop {
             check(self.watch)?;
@@ -145,16 +150,25 @@ impl Joining<'_> {
                 return Err(corrupt("it has more values than the lengths of its records say", &values));
             }
             packed.byte += size;
-            packed.documents += ends.len() as u64;
+            packed.records += ends.len() as u64;
+            let mut skipped = Skipped::default();
+            if ends_part {
+                skipped = Skipped::read(&part.statistics);
+                let is_rows = self.job.inputs.get(packed.input).is_some_and(JobInput::is_rows);
+                // Rows have their numbers in all of the input already.
+                skipped = skipped.behind(if is_rows { 0 } else { before });
+                packed.records += skipped.count;
+            }
             let chunk = EncodedChunk {
                 input: packed.input,
                 end_byte: packed.byte,
-                end_line: packed.documents,
+                end_line: packed.records,
                 is_last: ends_part && is_last,
                 stored: packed.byte,
                 tokens: values.next(size)?,
                 ends,
                 most_id: part.most_id,
+                skipped,
                 ..EncodedChunk::default()
             };
             packer.take(&chunk, ends_part && ends_all)?;

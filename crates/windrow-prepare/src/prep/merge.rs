@@ -16,6 +16,7 @@ use super::part::file_of;
 use super::place::Place;
 use super::status::each_part;
 use crate::Report;
+use crate::skipped::{self, Skipped};
 
 /// Among the statistics: the files that are left out of a part, or of the data set, and why.
 pub(super) const FAILED: &str = "failed";
@@ -33,11 +34,19 @@ struct Kept {
 /// Makes the data set of all parts visible: its manifest lists them in the order of their tasks. Merged again, it is the same.
 ///
 /// # Errors
-/// `Stale` when a task is not done, with its number; `Corrupt` when a part contradicts itself or those beside it; `Exists` when
-/// the folder holds another data set; `Interrupted`; `Io`.
-pub fn merge(table: Table, place: &dyn Place, job: &Job, watch: &dyn Watch) -> Result<Report> {
+/// `Stale` when a task is not done, with its number; `Corrupt` when a part contradicts itself or those beside it, and when more than
+/// the share `max_skipped` of all records was left out; `Exists` when the folder holds another data set; `Interrupted`; `Io`.
+pub fn merge(
+    table: Table,
+    place: &dyn Place,
+    job: &Job,
+    max_skipped: Option<f64>,
+    watch: &dyn Watch,
+) -> Result<Report> {
     let layout = in_parts(table)?;
     let (manifest, rows) = gathered(place, layout, job, watch)?;
+    skipped::judge(&manifest, max_skipped)?;
+    let skipped = Skipped::read(&manifest.statistics);
     let (records, values) = (manifest.records.unwrap_or(0), manifest.values.unwrap_or(0));
     for (name, text) in layout.joined(manifest, &rows)? {
         place.replace(&name, &text)?;
@@ -49,6 +58,7 @@ pub fn merge(table: Table, place: &dyn Place, job: &Job, watch: &dyn Watch) -> R
         records,
         documents: of_texts(records),
         tokens: of_texts(values),
+        skipped,
         input_bytes: job.inputs.iter().map(|input| input.row.size).sum(),
         output_bytes: rows.iter().map(|row| row.bytes).sum(),
         ..Report::default()
@@ -70,6 +80,7 @@ pub(super) fn gathered(
     kept.try_reserve_exact(n).map_err(|_| Error::memory(format!("what is kept of {n} parts")))?;
     kept.resize(n, Kept::default());
     let kept = Mutex::new((kept, BTreeMap::new()));
+    let skipped: Mutex<BTreeMap<u64, Skipped>> = Mutex::default();
     let width = job.dtype.map_or(1, |dtype| dtype.size() as u64);
     let store = place.store();
     each_part(place, layout, job, watch, &|part| {
@@ -82,6 +93,10 @@ pub(super) fn gathered(
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Value::Array(failed)) = part.statistics.get(FAILED) {
             kept.1.insert(part.task, failed.clone());
+        }
+        let of_part = Skipped::read(&part.statistics);
+        if !of_part.is_none() {
+            skipped.lock().unwrap_or_else(PoisonError::into_inner).insert(part.task, of_part);
         }
         if let Some(place) = usize::try_from(part.task).ok().and_then(|task| kept.0.get_mut(task)) {
             let (lines, most_id, channels) = (part.lines, part.most_id, part.channels);
@@ -119,6 +134,8 @@ pub(super) fn gathered(
         manifest.statistics.insert("documents".to_string(), json!(records));
         manifest.statistics.insert("tokens".to_string(), json!(values));
     }
+    let skipped = skipped.into_inner().unwrap_or_else(PoisonError::into_inner);
+    of_all(job, &kept, &skipped).write(&mut manifest.statistics);
     if let Some(id) = kept.iter().filter_map(|kept| kept.most_id).max() {
         manifest.statistics.insert("most_id".to_string(), json!(id));
     }
@@ -133,6 +150,26 @@ pub(super) fn gathered(
     }
     manifest.statistics.insert("job".to_string(), json!(job.hash));
     Ok((manifest, kept.iter().map(|kept| kept.row).collect()))
+}
+
+// What all parts left out, by its number in its input.
+fn of_all(job: &Job, kept: &[Kept], skipped: &BTreeMap<u64, Skipped>) -> Skipped {
+    let mut all = Skipped::default();
+    // Most jobs have none, and many tasks.
+    for input in job.inputs.iter().filter(|_| !skipped.is_empty()) {
+        let mut before = 0;
+        for task in input.first_task..input.first_task + input.tasks {
+            let records =
+                usize::try_from(task).ok().and_then(|task| kept.get(task)).map_or(0, |kept| kept.row.records);
+            if let Some(skipped) = skipped.get(&task) {
+                // Rows have their numbers in all of the input already.
+                all.extend(&skipped.clone().behind(if input.is_rows() { 0 } else { before }));
+                before += skipped.count;
+            }
+            before += records;
+        }
+    }
+    all
 }
 
 pub(super) fn job_at(job: &Job, name: String) -> String {

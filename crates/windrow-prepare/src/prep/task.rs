@@ -18,6 +18,7 @@ use crate::encode::{Encode, EncodedChunk};
 use crate::input::Input;
 use crate::pipeline::{self, Work};
 use crate::places::{Places, Stores};
+use crate::skipped::Skipped;
 use crate::text_input::TextInput;
 use crate::tokenize::{TokenizeOptions, find, rules, wanted};
 
@@ -83,12 +84,13 @@ impl Worker<'_> {
             records: 0,
             written: 0,
             most_id: None,
+            skipped: Skipped::default(),
             behind: (0, 0),
         };
         let names = [texts[0].display()];
         let work = Work { encode: self.encode, rules: &rules, inputs: &texts, names: &names };
         let (byte, line) = if is_rows { (0, from) } else { (from, 0) };
-        let mut chunks = Chunks::new(&texts, CHUNK, 0, byte, line);
+        let mut chunks = Chunks::new(&texts, CHUNK, 0, byte, line).skipping(rules.skips);
         let total_bytes = match (is_rows, to) {
             (false, Some(to)) => to - from,
             _ => input.row.size / input.tasks.max(1),
@@ -107,6 +109,16 @@ impl Worker<'_> {
         };
         done.and_then(|()| ask()).map_err(|e| numbered(e, &texts[0], from))?;
         let width = rules.dtype.size() as u64;
+        let mut statistics = Map::from_iter([("documents".to_string(), json!(made.records))]);
+        // Of lines they are numbered within the part: those before it are known where all parts are.
+        made.skipped.write(&mut statistics);
+        if let Some(first) = made.skipped.first.first() {
+            let (n, file, error) =
+                (made.skipped.count, first.file.as_deref().unwrap_or_default(), &first.error);
+            let at =
+                first.byte.map_or_else(|| format!("record {}", first.record), |byte| format!("byte {byte}"));
+            windrow_core::warn!("task {task}: {n} damaged records are left out, first {file}, {at}: {error}");
+        }
         let behind = if is_rows { made.behind.1 } else { made.behind.0 };
         let part = Part {
             version: 1,
@@ -120,7 +132,7 @@ impl Worker<'_> {
             channels: None,
             most_id: made.most_id,
             files: Vec::new(),
-            statistics: Map::from_iter([("documents".to_string(), json!(made.records))]),
+            statistics,
         };
         show_values(self.place, layout, part, made.values, made.lengths)
     }
@@ -227,6 +239,7 @@ struct Made<'p> {
     /// Bytes of the values.
     written: u64,
     most_id: Option<i64>,
+    skipped: Skipped,
     /// Byte and record behind what was read.
     behind: (u64, u64),
 }
@@ -251,6 +264,7 @@ impl Made<'_> {
         self.records += chunk.ends.len() as u64;
         self.written += chunk.tokens.len() as u64;
         self.most_id = self.most_id.max(chunk.most_id);
+        self.skipped.extend(&chunk.skipped);
         self.behind = (chunk.end_byte, chunk.end_line);
         Ok(())
     }

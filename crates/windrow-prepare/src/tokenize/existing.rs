@@ -14,6 +14,7 @@ use windrow_core::{Error, Kind, Result};
 use super::options::TokenizeOptions;
 use super::place::Place;
 use super::texts::TEXT_BYTES;
+use crate::skipped::Skipped;
 use crate::{Report, UNLEARNED};
 
 /// What is there already, when it is what this task would write; `Exists` when it is something else.
@@ -116,6 +117,7 @@ pub(super) fn unchanged(out: &Path, manifest: &Manifest) -> Report {
         dropped_tokens: count("dropped_tokens"),
         padded_tokens: count("padded_tokens"),
         unlearned_documents: count(UNLEARNED),
+        skipped: Skipped::read(&manifest.statistics),
         input_bytes: manifest.inputs.iter().map(|f| f.size).sum::<u64>() + count(TEXT_BYTES),
         output_bytes,
         resumed_bytes: 0,

@@ -30,6 +30,7 @@ use crate::names::output_names;
 use crate::pack::{Packer, Packing, State};
 use crate::pipeline::{self, Work};
 use crate::places::{NoStores, Places, Stores};
+use crate::skipped;
 use crate::text_input::TextInput;
 use crate::{Report, UNLEARNED};
 
@@ -123,6 +124,10 @@ impl Corpus<'_> {
         let Corpus { table, out, options, rules, stems, mut wanted, inputs } = self;
         let place = Place::of(out, options.to.as_ref())?;
         let hash = work_hash(&wanted);
+        let compare = |manifest: &Manifest| {
+            compare(manifest)?;
+            skipped::judge(manifest, options.max_skipped)
+        };
         // Complete already: nothing has to be writable. An error may be fixed by finishing what a killed run began to show.
         if let Ok(Some(manifest)) = existing(table, &place, options, &wanted) {
             compare(&manifest)?;
@@ -243,6 +248,7 @@ fn described(mut manifest: Manifest, state: &State, options: &TokenizeOptions) -
     ] {
         manifest.statistics.insert(name.to_string(), json!(n));
     }
+    state.skipped.write(&mut manifest.statistics);
     if let Some(seen) = state.seen {
         texts::describe(seen, &mut manifest);
     }
@@ -288,7 +294,8 @@ impl Task<'_> {
         let from = packer.state().clone();
         let resumed = done_bytes(&from);
         let size = CHUNK.min(self.packing.checkpoint_bytes) as usize;
-        let mut chunks = Chunks::new(self.inputs, size, from.input, from.byte, from.line);
+        let chunks = Chunks::new(self.inputs, size, from.input, from.byte, from.line);
+        let mut chunks = chunks.skipping(self.rules.skips);
         let names: Vec<String> = self.inputs.iter().map(TextInput::display).collect();
         let encoding = Work { encode: self.encode, rules: self.rules, inputs: self.inputs, names: &names };
         let mut take = |chunk: &EncodedChunk| {
@@ -300,7 +307,7 @@ impl Task<'_> {
                 total_bytes,
                 records: state.records,
             });
-            Ok(())
+            state.skipped.check_begun(state.documents)
         };
         let threads = self.options.threads.unwrap_or_else(cores);
         let mut ask = || check(self.watch);
@@ -314,6 +321,7 @@ impl Task<'_> {
             *can_continue = !self.inputs.iter().any(TextInput::is_pipe) && packer.is_worth_keeping(&e);
             return Err(e);
         }
+        packer.judge(self.options.max_skipped, can_continue)?;
         if packer.state().documents == 0 && !self.options.allow_empty {
             return Err(no_texts(self.inputs.first().map(TextInput::display)));
         }

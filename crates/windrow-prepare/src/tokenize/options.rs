@@ -62,6 +62,9 @@ pub struct TokenizeOptions {
     pub allow_empty: bool,
     /// Of folders that hold several splits, the one of this name; of files those whose names say it.
     pub split: Option<String>,
+    /// Damaged records (not JSON, not UTF-8, without a text, a conversation that its template refuses) are left out, up to this
+    /// share of all, 0 to 1; `None`: the first one is an error. A damaged or truncated file is one in any case.
+    pub max_skipped: Option<f64>,
 }
 
 /// Input bytes between checkpoints unless something else is said.
@@ -84,6 +87,7 @@ impl TokenizeOptions {
             checkpoint_bytes: CHECKPOINT_BYTES,
             allow_empty: false,
             split: None,
+            max_skipped: None,
         }
     }
 
@@ -101,7 +105,9 @@ impl TokenizeOptions {
         let shared = said.map(|(name, value)| (name.to_string(), value));
         // Said only where it is given: outputs of before are the same task.
         let split = self.split.as_ref().map(|split| ("split".to_string(), json!(split)));
-        shared.into_iter().chain(split).chain(self.to.describe()).collect()
+        // The share decides no byte: a run that left out too many continues with another.
+        let skips = self.max_skipped.map(|_| ("skip_corrupt".to_string(), json!(true)));
+        shared.into_iter().chain(split).chain(skips).chain(self.to.describe()).collect()
     }
 }
 
@@ -118,6 +124,10 @@ pub(crate) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
         return Err(Error::config(format!("sample_size is {size}; expected 1 to {MOST_SAMPLE}")));
     }
     threads::check(options.threads, 1)?;
+    if let Some(most) = options.max_skipped.filter(|most| !(0.0..=1.0).contains(most)) {
+        return Err(Error::config(format!("@the max_skipped@ is {most}; expected a share, 0 to 1"))
+            .field("max_skipped"));
+    }
     if options.sample_size.is_none() && options.remainder != Remainder::Drop {
         return Err(Error::config(
             "remainder is set, which is an option of sample_size: here it would change nothing",
@@ -194,6 +204,7 @@ pub(crate) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
             .iter()
             .find(|(_, track)| track.name == LOSS_MASK_TRACK)
             .map(|(i, track)| (*i, track.pad)),
+        skips: options.max_skipped.is_some(),
     };
     for (field, id) in [("eos", rules.eos), ("remainder", pad)] {
         if let Some(id) = id {

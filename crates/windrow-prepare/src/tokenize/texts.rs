@@ -17,6 +17,7 @@ use crate::handed::Handed;
 use crate::pack::{Packer, Packing};
 use crate::pipeline::{self, Work};
 use crate::seen::Seen;
+use crate::skipped::Skipped;
 use crate::{Report, fed};
 
 /// What the outputs of such texts are named after.
@@ -58,7 +59,7 @@ pub fn tokenize_texts(
     wanted.options.insert("from".to_string(), json!("iterable"));
     let corpus =
         Corpus { table, out, options, rules: &rules, stems: vec![STEM.to_string()], wanted, inputs: &[] };
-    let handed = RefCell::new(Handed::new(texts));
+    let handed = RefCell::new(Handed::new(texts, rules.skips));
     corpus.make_unless(
         |manifest| match is_of(manifest, &mut handed.borrow_mut(), watch)? {
             true => Ok(()),
@@ -80,9 +81,12 @@ pub(super) fn describe(seen: Seen, manifest: &mut Manifest) {
 // Whether a manifest is of these texts.
 fn is_of(manifest: &Manifest, texts: &mut Handed<'_>, watch: &dyn Watch) -> Result<bool> {
     let said = |name: &str| manifest.statistics.get(name);
-    texts.skip(said("documents").and_then(Value::as_u64).unwrap_or(0), &mut || check(watch))?;
+    // Those that were left out came, too.
+    let skipped = Skipped::read(&manifest.statistics).count;
+    let came = said("documents").and_then(Value::as_u64).unwrap_or(0).saturating_add(skipped);
+    texts.skip(came, &mut || check(watch))?;
     let seen = texts.seen();
-    let is_same = said("documents") == Some(&json!(seen.texts))
+    let is_same = came == seen.texts
         && said(TEXT_BYTES) == Some(&json!(seen.bytes))
         && said(TEXT_XXH3) == Some(&json!(hex(seen.xxh3)));
     Ok(is_same && texts.is_at_end()?)
@@ -119,7 +123,7 @@ impl Task<'_> {
                 total_bytes: 0,
                 records: state.records,
             });
-            Ok(())
+            state.skipped.check_begun(state.documents)
         };
         let encoding = Work { encode: self.encode, rules: self.rules, inputs: &[], names: &[] };
         let threads = self.options.threads.unwrap_or_else(cores);
@@ -137,6 +141,7 @@ impl Task<'_> {
             *can_continue = packer.keep();
             return Err(e);
         }
+        packer.judge(self.options.max_skipped, can_continue)?;
         if packer.state().documents == 0 && !self.options.allow_empty {
             return Err(Error::not_found("there are no texts").hint(
                 "an iterator that was read to its end gives none; @allow_empty=true@ writes an empty output",

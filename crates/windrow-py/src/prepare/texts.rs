@@ -111,7 +111,7 @@ pub(crate) struct Texts {
     wanted: Wanted,
     keeps_nulls: bool,
     /// Texts that were taken and not asked for yet.
-    ready: VecDeque<String>,
+    ready: VecDeque<Result<String>>,
     /// What ended them.
     failed: Option<Error>,
     taken: u64,
@@ -124,7 +124,7 @@ impl Iterator for Texts {
     fn next(&mut self) -> Option<Result<String>> {
         self.peek();
         match self.ready.pop_front() {
-            Some(text) => Some(Ok(text)),
+            Some(text) => Some(text),
             None => self.failed.take().map(Err),
         }
     }
@@ -136,7 +136,7 @@ impl Texts {
         if self.ready.is_empty() && !self.is_over {
             Python::attach(|py| self.take_some(py));
         }
-        self.ready.front().map(String::as_str)
+        self.ready.front().and_then(|text| text.as_deref().ok())
     }
 
     fn take_some(&mut self, py: Python<'_>) {
@@ -151,8 +151,14 @@ impl Texts {
                 Ok(text) => {
                     // Empty ones take room too.
                     bytes += text.len() + size_of::<String>();
-                    self.ready.push_back(text);
+                    self.ready.push_back(Ok(text));
                     self.taken += 1;
+                }
+                // Whoever takes them may leave it out: others follow.
+                Err(error) if error.kind() == Kind::Corrupt => {
+                    self.ready.push_back(Err(error));
+                    self.taken += 1;
+                    return;
                 }
                 Err(error) => {
                     (self.failed, self.is_over) = (Some(error), true);

@@ -6,7 +6,7 @@ use windrow_core::format::{OptionRow, Takes};
 use windrow_core::{DType, Error, Result};
 
 use crate::prepare::write::{TOKENIZE_TO, write_options, writer};
-use crate::prepare::{Remainder, TokenizeOptions};
+use crate::prepare::{MAX_SKIPPED, Remainder, TokenizeOptions};
 
 /// What tokenising takes, beside what the format that is written has of its own.
 pub static TOKENIZING: &[OptionRow] = &[
@@ -83,6 +83,17 @@ pub static TOKENIZING: &[OptionRow] = &[
         Takes::Id("ID"),
         "Where the last sample is padded: the ID to fill with, by default the one that ends a document.",
     ),
+    OptionRow::new(
+        "skip_corrupt",
+        Takes::On,
+        "Leave damaged records out, and count them: not JSON, not UTF-8, without a text, a conversation that its template refuses.",
+    ),
+    OptionRow::new(
+        "max_skipped",
+        Takes::Fraction,
+        "With skip_corrupt: the share of all records that may be left out; more of them are an error.",
+    )
+    .or(|| MAX_SKIPPED.into()),
 ];
 
 /// What turns lines, or texts, into token IDs.
@@ -123,6 +134,9 @@ pub struct Tokenizing {
     /// Inputs without any text are planned too.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_empty: bool,
+    /// Damaged records are left out, up to this share of all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_skipped: Option<f64>,
     /// Each record is a conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat: Option<Chatting>,
@@ -157,6 +171,7 @@ impl Default for Tokenizing {
             pads: false,
             split: None,
             allow_empty: false,
+            max_skipped: None,
             chat: None,
         }
     }
@@ -199,6 +214,7 @@ impl Tokenizing {
             how.insert("append_eos".to_string(), true.into());
         }
         chatting(&mut how)?;
+        skipping(&mut how)?;
         let pads = pads(&mut how)?;
         how.insert("own".to_string(), own.into());
         let how: Tokenizing = serde_json::from_value(how.into())
@@ -219,6 +235,7 @@ impl Tokenizing {
             remainder: self.remainder,
             split: self.split.clone(),
             allow_empty: self.allow_empty,
+            max_skipped: self.max_skipped,
             ..TokenizeOptions::new(to)
         })
     }
@@ -263,6 +280,21 @@ fn chatting(how: &mut Map<String, Value>) -> Result<()> {
     }
     if is_chat {
         how.insert("chat".to_string(), chat.into());
+    }
+    Ok(())
+}
+
+// The share that may be left out, where something may.
+fn skipping(how: &mut Map<String, Value>) -> Result<()> {
+    let skips = how.remove("skip_corrupt").is_some_and(|skips| skips == true);
+    let share = how.remove("max_skipped");
+    match (skips, share.as_ref().and_then(Value::as_f64).unwrap_or(MAX_SKIPPED)) {
+        (true, share) => drop(how.insert("max_skipped".to_string(), share.into())),
+        (false, share) if share != MAX_SKIPPED => {
+            let what = "@the max_skipped@ is set, but nothing is left out: pass @skip_corrupt=true@";
+            return Err(Error::config(what).field("max_skipped"));
+        }
+        (false, _) => {}
     }
     Ok(())
 }

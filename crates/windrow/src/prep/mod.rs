@@ -139,7 +139,13 @@ fn keep(job: &Job, stores: &Options) -> Result<PathBuf> {
         Err(e) if e.kind() == Kind::NotFound && !e.message().contains("NoSuchBucket") => Vec::new(),
         Err(e) => return Err(e),
     };
-    if there.iter().all(|entry| entry.key != name) {
+    let is_there = there.iter().any(|entry| entry.key == name);
+    // What decides no byte may be another now, as the share of records that may be left out.
+    if is_there && Job::read(store.open(&name)?.as_ref()).is_ok_and(|found| found.settings != job.settings) {
+        place.replace(&name, job.to_text().as_bytes())?;
+        place.settle()?;
+    }
+    if !is_there {
         let is_job = |key: &str| key::folder_of(key) == layout.jobs();
         let files = || there.iter().filter(|entry| !entry.is_folder);
         if let Some(other) = files().find(|entry| is_job(&entry.key)).or_else(|| files().next()) {
@@ -272,9 +278,13 @@ impl Prep {
     /// Makes the data set visible, when all tasks are done.
     ///
     /// # Errors
-    /// `Stale` when they are not; `Corrupt` for a part that contradicts itself.
+    /// `Stale` when they are not; `Corrupt` for a part that contradicts itself, and where too many records were left out.
     pub fn merge(&self, watch: &dyn Watch) -> Result<Report> {
-        windrow_prepare::prep::merge(formats(), self.place.as_ref(), &self.job, watch)
+        let max_skipped = match self.job.task.as_str() {
+            TOKENIZE => Tokenizing::of_json(&self.job.settings)?.max_skipped,
+            _ => None,
+        };
+        windrow_prepare::prep::merge(formats(), self.place.as_ref(), &self.job, max_skipped, watch)
     }
 
     /// Writes to `out`, a path or URL, the files that one run of `tokenize`, `convert` or `encode` would have written, out of the

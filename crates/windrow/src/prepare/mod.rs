@@ -20,9 +20,9 @@ use windrow_core::store::{at_home, is_url};
 use windrow_core::{Error, Kind, Result};
 use windrow_formats::Tokens;
 pub use windrow_prepare::{
-    CHECKPOINT_BYTES, Encode, Encoded, Fields, Findings, Ids, IndexOptions, LinePlace, Problem, Progress,
-    Remainder, Report, State, Takes, TokenizeOptions, Track, Verified, VerifyOptions, Watch, Writer, convert,
-    dummy_blocks, dummy_tokens, manifest_of, text_of,
+    CHECKPOINT_BYTES, Encode, Encoded, Fields, Findings, Ids, IndexOptions, LinePlace, MAX_SKIPPED, Problem,
+    Progress, Remainder, Report, Skipped, SkippedRecord, State, Takes, TokenizeOptions, Track, Verified,
+    VerifyOptions, Watch, Writer, convert, dummy_blocks, dummy_tokens, manifest_of, text_of,
 };
 
 use crate::opening::formats::formats;
@@ -182,11 +182,15 @@ fn corpus<'a>(inputs: &str, encode: &dyn Encode, options: &'a TokenizeOptions) -
         overwrite: false,
         durable: true,
         checkpoint_bytes: 0,
+        // The share decides no byte.
+        max_skipped: options.max_skipped.map(|_| 1.0),
         ..options.clone()
     };
+    // Outputs of before are the same task.
+    let decides = format!("{decides:?}").replace(", max_skipped: None", "");
     Task {
         what: What::Corpus(options.to.as_ref()),
-        described: format!("tokenize {inputs} {} {decides:?}", encode.describe()),
+        described: format!("tokenize {inputs} {} {decides}", encode.describe()),
         overwrite: options.overwrite,
     }
 }

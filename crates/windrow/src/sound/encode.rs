@@ -1,5 +1,6 @@
 //! A folder of sound into a data set of codes.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -71,6 +72,8 @@ pub struct Encoded {
     pub failed: Vec<Failure>,
     /// Seconds of sound in it.
     pub seconds: f64,
+    /// Tracks in it whose prompt is empty.
+    pub without_prompt: u64,
 }
 
 /// Encodes sound files into a data set of codes `[T, C]`, a record per file in their order, with `text`, `sr` and what else
@@ -157,7 +160,15 @@ fn encoded(
     }
     let report = writer.finish()?;
     let input_bytes = files.iter().map(|file| file.size).sum();
-    Ok(Encoded { report: Report { input_bytes, ..report }, failed, seconds })
+    let without_prompt = without_prompt(files, &failed);
+    Ok(Encoded { report: Report { input_bytes, ..report }, failed, seconds, without_prompt })
+}
+
+/// How many files have an empty prompt, of those that are in the output.
+pub(super) fn without_prompt(files: &[SoundFile], failed: &[Failure]) -> u64 {
+    let failed: HashSet<&Path> = failed.iter().map(|failure| failure.file.as_path()).collect();
+    let is_one = |file: &&SoundFile| file.prompt.is_empty() && !failed.contains(file.path.as_path());
+    files.iter().filter(is_one).count() as u64
 }
 
 /// Seconds of sound that so many frames stand for.
@@ -243,6 +254,9 @@ pub(super) fn told(wanted: Manifest, failed: &[Failure], seconds: f64) -> Manife
 fn unchanged(out: &Path, manifest: &Manifest, files: &[SoundFile]) -> Encoded {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_string();
     let failed = manifest.statistics.get("failed").and_then(Value::as_array).into_iter().flatten();
+    let failed: Vec<Failure> = failed
+        .map(|row| Failure { file: text(row.get("file")).into(), error: text(row.get("error")) })
+        .collect();
     Encoded {
         report: Report {
             unchanged: true,
@@ -251,9 +265,8 @@ fn unchanged(out: &Path, manifest: &Manifest, files: &[SoundFile]) -> Encoded {
             input_bytes: files.iter().map(|file| file.size).sum(),
             ..Report::default()
         },
-        failed: failed
-            .map(|row| Failure { file: text(row.get("file")).into(), error: text(row.get("error")) })
-            .collect(),
+        without_prompt: without_prompt(files, &failed),
+        failed,
         seconds: manifest.statistics.get("seconds").and_then(Value::as_f64).unwrap_or(0.0),
     }
 }

@@ -10,7 +10,9 @@ use windrow_core::{DType, Error, Kind, Result, Watch, check};
 use windrow_dac::Codec;
 use windrow_prepare::prep::{EncodeFiles, Records};
 
-use super::encode::{all_tracks, check_codes, extras_of, made_before, seconds_of, told, wanted, writer};
+use super::encode::{
+    all_tracks, check_codes, extras_of, made_before, seconds_of, told, wanted, without_prompt, writer,
+};
 use super::folder::IN_FOLDER_BELOW;
 use super::{EncodeOptions, Encoded, Failure, SoundFile};
 
@@ -129,5 +131,6 @@ pub(crate) fn join(
     }
     let report = writer.finish()?;
     let input_bytes = files.iter().map(|file| file.size).sum();
-    Ok(Encoded { report: windrow_prepare::Report { input_bytes, ..report }, failed, seconds })
+    let without_prompt = without_prompt(files, &failed);
+    Ok(Encoded { report: windrow_prepare::Report { input_bytes, ..report }, failed, seconds, without_prompt })
 }
