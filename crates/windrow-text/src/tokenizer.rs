@@ -22,7 +22,7 @@ pub struct Tokenizer {
     golden: Vec<Golden>,
     hash: String,
     folder: Option<PathBuf>,
-    eos_beside: Option<beside::Eos>,
+    eos_beside: Option<Arc<beside::Eos>>,
 }
 
 impl Tokenizer {
@@ -55,7 +55,7 @@ impl Tokenizer {
         let path = std::path::absolute(&path).unwrap_or(path);
         let folder = path.parent().map(Path::to_path_buf);
         let eos_beside = match &folder {
-            Some(folder) => beside::eos(folder, |token| loaded.id_of(token))?,
+            Some(folder) => beside::eos(folder, |token| loaded.id_of(token))?.map(Arc::new),
             None => None,
         };
         Ok(Tokenizer { folder, eos_beside, ..loaded })
@@ -138,7 +138,7 @@ impl Tokenizer {
 
     /// What ends a document, where a file beside the tokenizer.json says it.
     pub(crate) fn eos_beside(&self) -> Option<&beside::Eos> {
-        self.eos_beside.as_ref()
+        self.eos_beside.as_deref()
     }
 
     /// Strings and the IDs they give.
