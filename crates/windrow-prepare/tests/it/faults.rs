@@ -90,6 +90,38 @@ fn every_stop_and_rerun_gives_the_same_bytes() {
 }
 
 #[test]
+fn what_is_left_out_is_counted_once_whatever_stops_between() {
+    let lines = |word: &str| -> Vec<u8> {
+        let line = |i: u64| match i % 5 {
+            3 => "{\"text\":".to_string(),
+            _ => format!("{{\"text\":\"{word} {i}\"}}"),
+        };
+        (0..LINES).flat_map(|i| (line(i) + "\n").into_bytes()).collect()
+    };
+    let damaged = b"x\n".repeat(50);
+    let zstd = zstd::bulk::compress(&lines("second"), 3).unwrap();
+    let input = folder_of(&[("a.jsonl", &lines("first")), ("b.jsonl", &damaged), ("c.jsonl.zst", &zstd)]);
+    for (sample_size, threads) in [(Some(7), 1), (None, 3)] {
+        let options =
+            TokenizeOptions { max_skipped: Some(0.6), ..options(To::Forager, sample_size, threads) };
+        let want = unbroken(&input, &options);
+        for (file, line) in (0..LINES).step_by(3).flat_map(|line| [("a.jsonl", line), ("c.jsonl.zst", line)])
+        {
+            let out = tempfile::tempdir().unwrap();
+            let run = |encode: &dyn Encode| {
+                tokenize(FORMATS, &[input.path().into()], out.path(), encode, &options, &())
+            };
+            let fails = FailsAt { file, line, kind: Kind::Interrupted };
+            assert_eq!(run(&fails).unwrap_err().kind(), Kind::Interrupted);
+            let skipped = run(&Ord).unwrap().skipped;
+            assert_eq!((skipped.count, skipped.first.len()), (8 + 50 + 8, 20), "{file} {line}");
+            assert_eq!([0, 8].map(|at: usize| skipped.first[at].record), [3, 0]);
+            assert_eq!(tree(out.path()), want, "{file} {line}");
+        }
+    }
+}
+
+#[test]
 fn many_stops_in_one_task_give_the_same_bytes() {
     let input = inputs();
     let options = options(To::Forager, Some(5), 2);

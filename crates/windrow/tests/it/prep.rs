@@ -336,12 +336,43 @@ fn a_join_that_is_stopped_continues_after_any_part() {
     let dir = tempfile::tempdir().unwrap();
     let inputs = [corpus(dir.path())];
     let how = Tokenizing { sample_size: Some(300), ..bytes() };
-    let prep = prepared(&inputs, &dir.path().join("parts"), &how, 9_001);
-    prep.join(&dir.path().join("whole"), false, &()).unwrap();
-    let want = tree(&dir.path().join("whole"));
+    stopped_anywhere(dir.path(), &prepared(&inputs, &dir.path().join("parts"), &how, 9_001));
+}
+
+#[test]
+fn what_parts_left_out_is_summed_once_wherever_a_join_is_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let inputs = [corpus(dir.path())];
+    // Parts that hold no record among those that hold some, also at the end of an input.
+    let lines = |n: usize| format!("{{\"text\": \"{}\"}}\n", "y".repeat(700)).repeat(n);
+    let damaged = format!("{}{}{}{}", lines(20), "x\n".repeat(9_000), lines(20), "\n".repeat(9_000));
+    fs::write(inputs[0].join("f3.jsonl"), damaged).unwrap();
+    for how in [Tokenizing { sample_size: Some(300), ..bytes() }, bytes()] {
+        let how = Tokenizing { max_skipped: Some(0.99), ..how };
+        let options = how.options().unwrap();
+        let out = dir.path().join("one");
+        let (encoder, _) = how.make().unwrap();
+        let options = windrow::prepare::TokenizeOptions { eos: Some(256), ..options };
+        let report = tokenize(&inputs, &out, encoder.as_ref(), &options, &()).unwrap();
+        assert_eq!((report.skipped.count, report.skipped.first[0].record), (18_000, 20));
+        let parts = dir.path().join("parts");
+        let prep = prepared(&inputs, &parts, &how, 9_001);
+        assert_eq!(prep.merge(&()).unwrap().skipped, report.skipped);
+        let joined = stopped_anywhere(dir.path(), &prep);
+        assert!(joined == tree(&out));
+        for folder in [out, parts, dir.path().join("whole")] {
+            fs::remove_dir_all(folder).unwrap();
+        }
+    }
+}
+
+// Joins parts, also with a stop after each of them; the files.
+fn stopped_anywhere(dir: &Path, prep: &Prep) -> BTreeMap<String, Vec<u8>> {
+    prep.join(&dir.join("whole"), false, &()).unwrap();
+    let want = tree(&dir.join("whole"));
     let mut continued = 0;
     for task in 1..prep.job().tasks {
-        let out = dir.path().join("stopped");
+        let out = dir.join("stopped");
         let e = prep.join(&out, false, &StopAt(task, Default::default())).unwrap_err();
         assert_eq!(e.kind(), Kind::Interrupted);
         let report = prep.join(&out, false, &()).unwrap();
@@ -350,4 +381,5 @@ fn a_join_that_is_stopped_continues_after_any_part() {
         fs::remove_dir_all(&out).unwrap();
     }
     assert!(continued > 3, "{continued}");
+    want
 }
