@@ -56,6 +56,8 @@ def grid(codec: wr.Codec, path: Path) -> np.ndarray[Any, Any]:
 def test_a_folder_becomes_tracks_with_prompts(tmp_path: Path, sound: Path, codec: wr.Codec) -> None:
     done = wr.encode(sound, tmp_path / "out", codec)
     assert done["report"]["records"] == len(CLIPS) and done["failed"] == []
+    # Sound without a text is named by its number: chan3_44k.
+    assert done["without_prompt"] == 1 == wr.encode(sound, tmp_path / "out", codec)["without_prompt"]
     ds = wr.open(tmp_path / "out")
     assert ds.format == "codes" and len(ds) == len(CLIPS)
     metadata = json.loads((tmp_path / "out" / "metadata.json").read_text())

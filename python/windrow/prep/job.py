@@ -52,7 +52,7 @@ def plan(
             ``"metal"``, which is part of the job; and those of ``wr.encode`` that decide what is written: ``quality``, ``skip_corrupt``,
             ``dtype``, ``skip_tags``, ``skip_vocals``, and for ``join`` also ``prompts``, ``prompt_from_name`` and ``to``. Of
             ``"tokenize"`` those of ``wr.tokenize`` that decide what is written: ``tokenizer`` (no function),
-            ``text_field``, ``eos``, ``append_eos``, ``special_tokens``, ``split``, ``dtype``, and for ``join`` also ``to``,
+            ``text_field``, ``eos``, ``append_eos``, ``special_tokens``, ``split``, ``dtype``, ``skip_corrupt``, ``max_skipped``, and for ``join`` also ``to``,
             ``sample_size``, ``remainder``, ``pad_value`` and the format's own. Of all but ``"encode"`` ``allow_empty``: inputs
             without any record are planned too, and give an empty output.
 

@@ -165,7 +165,7 @@ pub(crate) fn run(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
         text::counted(done.report.records, "track"),
         done.seconds
     ))?;
-    if done.without_prompt > 0 {
+    if done.without_prompt > 0 && !done.report.unchanged {
         out.line(format_args!("  {} without a prompt", text::counted(done.without_prompt, "track")))?;
     }
     for failure in &done.failed {

@@ -29,6 +29,7 @@ fn sound_becomes_tracks_and_tracks_become_sound() {
     let desk = desk();
     let said = desk.windrow(ENCODE).done();
     assert!(said.starts_with("out: 2 tracks, ") && said.contains(" s of sound; "), "{said}");
+    assert!(said.ends_with("\n  1 track without a prompt\n"), "{said}");
     assert!(desk.windrow(ENCODE).done().ends_with("was up to date\n"));
     let info = desk.windrow("inspect out --json").json();
     assert_eq!((&info["info"]["format"], &info["info"]["records"]), (&json!("codes"), &json!(2)));
