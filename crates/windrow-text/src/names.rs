@@ -11,13 +11,9 @@ pub(crate) fn hint_of(given: &str) -> String {
         format!("built-in: {}; else the path of a tokenizer.json or of its folder", NAMES.join(", "));
     let of_hub = ["hf://", "https://huggingface.co/"].into_iter().find_map(|hub| given.strip_prefix(hub));
     let name = of_hub.unwrap_or(given).trim_end_matches('/');
-    let near = near(name).map(|name| format!("did you mean {name}?"));
-    let fetched = (of_hub.is_some() || is_of_hub(name)).then(|| how_to_fetch(name));
-    let meant: Vec<String> = near.into_iter().chain(fetched).collect();
-    match meant.is_empty() {
-        true => others,
-        false => format!("{}; {others}", meant.join("; else ")),
-    }
+    let near = near(name).map_or_else(String::new, |name| format!("did you mean {name}? "));
+    let fetched = (of_hub.is_some() || is_of_hub(name)).then(|| how_to_fetch(name) + "; ");
+    near + &fetched.unwrap_or_default() + &others
 }
 
 // The built-in name that is nearly this one, whatever stands between its letters. Another number is another tokenizer.
@@ -49,7 +45,7 @@ fn is_of_hub(name: &str) -> bool {
 fn how_to_fetch(name: &str) -> String {
     let folder = name.rsplit('/').next().unwrap_or(name);
     format!(
-        "nothing is fetched from the Hub by itself: `windrow download \
+        "a model of the Hub is not fetched by itself: `windrow download \
          https://huggingface.co/{name}/resolve/main/tokenizer.json --out {folder}`, its tokenizer_config.json likewise, then name {folder} \
          (a gated model: `hf download {name} tokenizer.json tokenizer_config.json --local-dir {folder}`)"
     )
