@@ -196,7 +196,8 @@ def test_what_is_refused_is_named(made, tmp_path):
     folder.mkdir()
     shutil.copy(made / "plain.arrow", folder / "a.arrow")
     shutil.copy(made / "other.arrow", folder / "b.arrow")
-    refused(folder, "in the first file")
+    with pytest.raises(wr.MismatchError, match="\"x\" is list of text, but list of int32 in"):
+        wr.open(folder)
 
 
 def test_an_index_beyond_its_dictionary_is_an_error(made, tmp_path):
@@ -225,7 +226,7 @@ def test_a_null_is_an_error_of_its_record_alone(made):
 
 def test_times_and_bytes(made):
     assert [row["t"] for row in wr.open(made / "times.arrow")] == ["00:00:00.000001", "23:59:59.999999"]
-    assert [row["d"] for row in wr.open(made / "times.arrow")] == [5, 7]
+    assert [row["d"] for row in wr.open(made / "times.arrow")] == ["PT5S", "PT7S"]
     assert [row["b"] for row in wr.open(made / "bytes.arrow")] == [b"x" * 2000, None, b"", b"y" * 13]
     ds = wr.open(made / "numbers.arrow", column="b", dtype="int64")
     assert [row.tolist() for row in ds] == [[0, 1, 2, 3, 4], [0, 1, 2]]

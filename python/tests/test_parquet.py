@@ -119,12 +119,18 @@ def test_files_of_a_folder_mixed_with_raw_tokens_and_resumed_on_other_ranks(made
         wr.open(tmp_path / "hub", split="train")
 
 
-def test_files_whose_columns_differ_are_refused(made, tmp_path):
+def test_a_column_that_a_file_lacks_is_null_there(made, tmp_path):
     folder, _ = made
     shutil.copy(folder / "one_group.parquet", tmp_path / "a.parquet")
     shutil.copy(folder / "zstd.parquet", tmp_path / "b.parquet")
-    with pytest.raises(wr.CorruptError, match="text.*first file lacks"):
-        wr.open(tmp_path)
+    ds = wr.open(tmp_path)
+    alone = wr.open(tmp_path / "b.parquet")
+    n_before = len(ds) - len(alone)
+    assert set(ds[0]) == set(alone[0]) and [name for name, value in ds[0].items() if value is not None] == ["input_ids"]
+    assert str(ds[n_before]) == str({name: alone[0][name] for name in ds[n_before]})
+    # Records of numbers are never null.
+    assert len(wr.open(tmp_path, column="input_ids")) == len(ds)
+    assert len(wr.open(tmp_path, columns=["text"])) == len(ds)
 
 
 @pytest.mark.parametrize("codec", CODECS)

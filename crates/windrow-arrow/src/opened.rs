@@ -1,13 +1,13 @@
 //! Opens Parquet files, and checks them.
 
-use windrow_core::format::columns::{self, Samples as _};
+use windrow_core::format::columns;
 use windrow_core::format::data_files::DataFiles;
 use windrow_core::format::verify::{Opened, Verifier, Verify};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{Format, Options, Probe, discover, splits};
 use windrow_core::source::SharedSource;
 use windrow_core::{Error, Kind, Result};
-use windrow_ipc::Joined;
+use windrow_ipc::Columns;
 
 use crate::file::File;
 use crate::hub::Listed;
@@ -39,10 +39,12 @@ impl Verify for BySplit {
         }
         match out.read_by(format, probe)? {
             Opened::Before | Opened::Read(_) => Ok(()),
-            Opened::Not(error) if !probe.is_folder || error.kind() != Kind::Config => {
+            Opened::Not(error)
+                if !probe.is_folder || !matches!(error.kind(), Kind::Config | Kind::Mismatch) =>
+            {
                 out.found(error, &probe.display(), "content")
             }
-            // Without a split that is named, none is opened.
+            // Without a split that is named, none is opened; files whose columns differ are not read together.
             Opened::Not(_) => {
                 let splits = match Listed::each(probe, &keys)? {
                     Some(listed) => listed,
@@ -128,14 +130,11 @@ fn open_files(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<Sha
     let objects = keys.iter().map(|key| probe.store.open(key)).collect::<Result<Vec<_>>>()?;
     let files = objects.iter().map(|object| File::open(object.clone())).collect::<Result<Vec<_>>>()?;
     let schemas = files.iter().map(File::schema).collect::<Result<Vec<_>>>()?;
-    let all_names: Vec<String> = schemas
-        .first()
-        .map(|table| table.columns().iter().map(|column| column.name.clone()).collect())
-        .unwrap_or_default();
+    let all = Columns::of(&schemas, &|name| columns::is_asked(options, name))?;
+    if let Some(column) = &options.column {
+        all.refuse_lacking(column, &schemas, &mut files.iter().map(File::rows))?;
+    }
     let data = DataFiles::from_objects(probe.store.clone(), keys, objects);
-    // Compares the columns of the files.
-    let empty = DataFiles::from_objects(probe.store.clone(), Vec::new(), Vec::new());
-    let columns = Joined::new(INFO.name, empty, schemas)?.columns().to_vec();
     let mut firsts = vec![0u64];
     for file in &files {
         let end = firsts[firsts.len() - 1].checked_add(file.rows());
@@ -144,5 +143,5 @@ fn open_files(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<Sha
         })?);
     }
     let files = Files { store: probe.store.clone(), files, firsts, limit: options.cache_limit };
-    columns::open(Samples::new(INFO.name, files, data, columns, &all_names, options), probe, options)
+    columns::open(Samples::new(INFO.name, files, data, &all, options), probe, options)
 }

@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use windrow_core::format::Options;
 use windrow_core::format::columns::{self, Column, Found};
 use windrow_core::format::data_files::DataFiles;
-use windrow_core::format::{Options, masks};
 use windrow_core::source;
 use windrow_core::store::Object;
 use windrow_core::{DType, Result, Row};
-use windrow_ipc::SHAPE;
+use windrow_ipc::{Columns, SHAPE};
 
 use crate::scan::Scan;
 use crate::set::{Access, Files, Set, number_of};
@@ -31,21 +31,15 @@ impl Samples {
         format: &'static str,
         files: Files,
         data: DataFiles,
-        columns: Vec<Column>,
-        all_names: &[String],
+        all: &Columns,
         options: &Options,
     ) -> Samples {
-        let asked = |name: &str| match (&options.column, &options.columns) {
-            // What says which of its tokens are learned is read with it.
-            (Some(column), _) => column == name || masks::is_read_beside(options, name),
-            (None, Some(columns)) => columns.iter().any(|column| column == name),
-            (None, None) => true,
-        };
+        let asked = |name: &str| columns::is_asked(options, name.strip_suffix(SHAPE).unwrap_or(name));
         let of = |is_asked: bool| {
-            let names =
-                all_names.iter().filter(|name| asked(name.strip_suffix(SHAPE).unwrap_or(name)) == is_asked);
-            Set::new(format, names.cloned().collect())
+            let names = all.names().into_iter().filter(|name| asked(name) == is_asked);
+            Set::new(format, names.collect(), all)
         };
+        let columns = all.described().to_vec();
         let of_column = columns.iter().map(|column| usize::from(!asked(&column.name))).collect();
         Samples { format, sets: vec![of(true), of(false)], files, data, columns, of_column }
     }

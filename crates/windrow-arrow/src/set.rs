@@ -7,7 +7,7 @@ use windrow_core::format::columns::Samples;
 use windrow_core::format::data_files::DataFiles;
 use windrow_core::store::{Object, Store, cached};
 use windrow_core::{Error, Result, threads};
-use windrow_ipc::{Joined, Table};
+use windrow_ipc::{Columns, Joined, Table};
 
 use crate::file::File;
 
@@ -22,6 +22,8 @@ const KEPT: usize = 4;
 pub(crate) struct Set {
     /// Their names, those of shapes beside them included.
     names: Vec<String>,
+    /// The same in all files.
+    columns: Columns,
     format: &'static str,
     joined: OnceLock<Joined>,
     making: Mutex<()>,
@@ -57,8 +59,10 @@ impl Access<'_> {
 }
 
 impl Set {
-    pub(crate) fn new(format: &'static str, names: Vec<String>) -> Set {
+    /// The columns of these names, among those of all files.
+    pub(crate) fn new(format: &'static str, names: Vec<String>, all: &Columns) -> Set {
         Set {
+            columns: all.only(&names),
             names,
             format,
             joined: OnceLock::new(),
@@ -123,7 +127,8 @@ impl Set {
 
     fn joined_of(&self, files: &Files, tables: Vec<Table>, objects: Vec<Arc<dyn Object>>) -> Result<Joined> {
         let keys = objects.iter().map(|object| object.name().to_string()).collect();
-        Joined::new(self.format, DataFiles::from_objects(files.store.clone(), keys, objects), tables)
+        let data = DataFiles::from_objects(files.store.clone(), keys, objects);
+        Joined::new(self.format, data, tables, &self.columns)
     }
 
     // All rows, decoded into the cache once.

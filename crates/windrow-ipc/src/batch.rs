@@ -170,7 +170,8 @@ impl Batch {
             Kind::Null => {}
             Kind::Number(dtype) | Kind::Dictionary(_, dtype, _) => has(1, each(dtype.size()))?,
             Kind::Bool => has(1, Some(bits))?,
-            Kind::Timestamp(..) => has(1, each(8))?,
+            Kind::Bool8 => has(1, each(1))?,
+            Kind::Timestamp(..) | Kind::Duration(_) => has(1, each(8))?,
             Kind::Decimal(width, _) | Kind::Date(width) | Kind::Time(width, _) => has(1, each(*width))?,
             Kind::Fixed(width) | Kind::Other(_, width) => has(1, each(*width))?,
             Kind::Text(width) | Kind::Bytes(width) | Kind::List(width) => has(1, offsets(*width))?,

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use windrow_core::format::columns::{self, Column, Found, Kind as Holds, Samples, Shape};
 use windrow_core::format::data_files::DataFiles;
 use windrow_core::store::Object;
-use windrow_core::{Array, DType, Error, Result, Row};
+use windrow_core::{Array, DType, Error, Result, Row, Value};
 
 use crate::file::Table;
-use crate::matched::{described, matched, refuse_twice, visible};
+use crate::fitted::{fitted, recast};
+use crate::matched::{Columns, Own};
 use crate::schema::{Kind, Node};
 use crate::shaped::{listed, shaped, turned};
 
-/// Tables of the same columns, joined.
+/// Tables as one, each with the columns of all: those that it lacks are null.
 pub struct Joined {
     format: &'static str,
     files: DataFiles,
@@ -29,8 +30,8 @@ pub struct Joined {
 
 struct Part {
     table: Table,
-    /// The number of each column in this table, and of the one with its shape.
-    columns: Vec<(usize, Option<usize>)>,
+    /// Each column in this table; `None` where it lacks the column.
+    columns: Vec<Option<Own>>,
 }
 
 struct Chosen {
@@ -39,44 +40,25 @@ struct Chosen {
 }
 
 impl Joined {
-    /// The tables of these files, which are opened already.
+    /// The tables of these files, which are opened already, with these columns.
     ///
     /// # Errors
-    /// `Corrupt` for a table that lacks a column of the first one, has others, or has one of another type.
-    pub fn new(format: &'static str, files: DataFiles, tables: Vec<Table>) -> Result<Joined> {
-        let (mut parts, mut firsts, mut columns) = (Vec::new(), vec![0u64], Vec::new());
-        let mut first: Option<Vec<Node>> = None;
+    /// `Corrupt` for more rows than 64 bits count.
+    pub fn new(
+        format: &'static str,
+        files: DataFiles,
+        tables: Vec<Table>,
+        columns: &Columns,
+    ) -> Result<Joined> {
+        let (mut parts, mut firsts) = (Vec::new(), vec![0u64]);
         for table in tables {
-            refuse_twice(&table)?;
-            let of_table = match &mut first {
-                None => {
-                    let visible = visible(table.columns());
-                    columns = visible
-                        .iter()
-                        .map(|(at, shape)| described(&table.columns()[*at], shape.is_some()))
-                        .collect();
-                    first = Some(table.columns().to_vec());
-                    visible
-                }
-                Some(first) => {
-                    let of_table = matched(&table, first)?;
-                    for (column, (at, shape)) in columns.iter_mut().zip(&of_table) {
-                        let node = &table.columns()[*at];
-                        let known = first.iter_mut().find(|known| known.name == node.name);
-                        if let Some(known) = known.filter(|known| known.is_unknown() && !node.is_unknown()) {
-                            *column = described(node, shape.is_some());
-                            *known = node.clone();
-                        }
-                    }
-                    of_table
-                }
-            };
             let end = firsts[firsts.len() - 1].checked_add(table.rows());
             firsts.push(end.ok_or_else(|| {
                 Error::corrupt("more rows together than 64 bits count").at(table.stored().name())
             })?);
-            parts.push(Part { table, columns: of_table });
+            parts.push(Part { columns: columns.in_table(&table), table });
         }
+        let columns = columns.described().to_vec();
         Ok(Joined { format, files, tables: parts, firsts, columns, chosen: None, lists: false })
     }
 
@@ -125,13 +107,60 @@ impl Joined {
         Ok((table, row - self.firsts[table]))
     }
 
-    // The numbers of a record, which are not in the file as they are: `[C, T]` of GluonTS becomes `[T, C]`.
-    fn made(&self, part: &Part, row: u64, (column, shape): (usize, Option<usize>)) -> Result<Array> {
-        match shape {
-            None => part.table.numbers(row, column),
-            Some(shape) => shaped(&part.table, row, column, shape).map(turned),
+    // A column of numbers in a table.
+    //
+    // # Errors
+    // `Unsupported` where it is not there: records of numbers are not null.
+    fn own<'p>(&self, part: &'p Part, sample: u64, column: usize) -> Result<&'p Own> {
+        part.columns[column].as_ref().ok_or_else(|| {
+            let name = &self.columns[column].name;
+            lacking(name).at(part.table.stored().name()).record(sample).field(name.clone())
+        })
+    }
+
+    // The numbers of a record, which are not in the file as they are: `[C, T]` of GluonTS becomes `[T, C]`, and a file with a
+    // narrower type has those of the wider one.
+    fn made(&self, part: &Part, row: u64, own: &Own, column: usize) -> Result<Array> {
+        if let Some(shape) = own.shape {
+            let array = shaped(&part.table, row, own.at, shape).map(turned)?;
+            return match &self.columns[column].kind {
+                Holds::Array(Some(dtype), _) => recast(array, *dtype),
+                _ => Ok(array),
+            };
+        }
+        let Some(to) = &own.to else { return part.table.numbers(row, own.at) };
+        let node = &part.table.columns()[own.at];
+        let value = part.table.row(row, &[own.at])?.remove(&node.name).unwrap_or(Value::Null);
+        let value = fitted(value, node, to).map_err(|e| part.table.named(e, row, &node.name))?;
+        match value {
+            Value::Bytes(bytes) => Ok(Array { dtype: DType::U8, shape: vec![bytes.len() as u64], bytes }),
+            value => part.table.as_numbers(value, row, own.at),
         }
     }
+
+    // Where the bytes of a record are, which are numbers of a dtype.
+    fn found_bytes(&self, table: usize, row: u64, own: &Own, column: usize, dtype: DType) -> Result<Found> {
+        let part = &self.tables[table];
+        let (start, size) = match &own.to {
+            None => part.table.bytes(row, own.at)?,
+            Some(_) => (0, self.made(part, row, own, column)?.bytes.len() as u64),
+        };
+        match size % dtype.size() as u64 {
+            0 => {
+                let shape = Shape::from_slice(&[size / dtype.size() as u64]);
+                Ok(Found { dtype, shape, file: table, start })
+            }
+            _ => Err(Error::corrupt(format!("{size} bytes, expected {dtype} numbers"))
+                .at(part.table.stored().name())
+                .field(self.columns[column].name.clone())),
+        }
+    }
+}
+
+/// The error of records of numbers in a file that lacks their column.
+pub(crate) fn lacking(name: &str) -> Error {
+    Error::unsupported(format!("no column {name:?} in this file; a record of numbers is never null"))
+        .hint("open the files that have it, or rows with @columns@, where it is null")
 }
 
 impl Samples for Joined {
@@ -153,51 +182,51 @@ impl Samples for Joined {
     fn row(&self, sample: u64, columns: &[usize]) -> Result<Row> {
         let (table, row) = self.find(sample)?;
         let part = &self.tables[table];
-        let own: Vec<usize> = columns.iter().map(|column| part.columns[*column].0).collect();
-        let mut found = part.table.row(row, &own).map_err(|e| e.record(sample))?;
+        let at = |e: Error| e.record(sample);
+        let own = columns.iter().filter_map(|column| part.columns[*column].as_ref());
+        let own: Vec<usize> = own.map(|own| own.at).collect();
+        let mut values = part.table.row(row, &own).map_err(at)?.into_iter();
+        let mut found = Vec::with_capacity(columns.len());
         for column in columns {
-            if let (own, Some(shape)) = part.columns[*column]
-                && found.get(&self.columns[*column].name).is_some_and(|value| !value.is_null())
-            {
-                let array = shaped(&part.table, row, own, shape).map_err(|e| e.record(sample))?;
-                found.insert(self.columns[*column].name.clone(), array);
+            let name = self.columns[*column].name.clone();
+            let Some(own) = &part.columns[*column] else {
+                found.push((name, Value::Null));
+                continue;
+            };
+            let mut value = values.next().map_or(Value::Null, |(_, value)| value);
+            if let Some(to) = &own.to {
+                let node = &part.table.columns()[own.at];
+                value = fitted(value, node, to).map_err(|e| part.table.named(e, row, &name)).map_err(at)?;
             }
+            if let Some(shape) = own.shape.filter(|_| !value.is_null()) {
+                let array = shaped(&part.table, row, own.at, shape).map_err(at)?;
+                value = match value {
+                    Value::Array(Array { dtype, .. }) => recast(array, dtype).map_err(at)?.into(),
+                    _ => array.into(),
+                };
+            }
+            found.push((name, if self.lists { listed(value) } else { value }));
         }
-        match self.lists {
-            true => Ok(found.into_iter().map(|(name, value)| (name, listed(value))).collect()),
-            false => Ok(found),
-        }
+        Ok(Row::of_distinct(found))
     }
 
     fn array(&self, sample: u64, column: usize, dtype: Option<DType>) -> Result<Found> {
         let (table, row) = self.find(sample)?;
         let part = &self.tables[table];
-        let (own, shape) = part.columns[column];
+        let own = self.own(part, sample, column)?;
         let at = |e: Error| e.record(sample);
         if let Some(dtype) = dtype {
-            let (start, size) = part.table.bytes(row, own).map_err(at)?;
-            return match size % dtype.size() as u64 {
-                0 => Ok(Found {
-                    dtype,
-                    shape: Shape::from_slice(&[size / dtype.size() as u64]),
-                    file: table,
-                    start,
-                }),
-                _ => Err(Error::corrupt(format!("{size} bytes, expected {dtype} numbers"))
-                    .at(part.table.stored().name())
-                    .record(sample)
-                    .field(self.columns[column].name.clone())),
-            };
+            return self.found_bytes(table, row, own, column, dtype).map_err(at);
         }
         let declared = match &self.columns[column].kind {
             Holds::Array(Some(dtype), _) => *dtype,
             _ => return Err(Error::config("a column without numbers").field("column")),
         };
-        if shape.is_some() {
-            let array = self.made(part, row, (own, shape)).map_err(at)?;
+        if own.shape.is_some() || own.to.is_some() {
+            let array = self.made(part, row, own, column).map_err(at)?;
             return Ok(Found { dtype: array.dtype, shape: array.shape.into(), file: table, start: 0 });
         }
-        let run = part.table.run(row, own).map_err(at)?;
+        let run = part.table.run(row, own.at).map_err(at)?;
         let shape = [run.len].into_iter().chain(run.channels).collect();
         Ok(Found { dtype: declared, shape, file: table, start: run.start.unwrap_or(0) })
     }
@@ -215,19 +244,21 @@ impl Samples for Joined {
             return Ok(&[]);
         }
         let part = &self.tables[found.file];
-        let (own, shape) = part.columns[column];
         // What begins at 0 is not in the file: there its own beginning is.
         if found.start > 0 {
             return part.table.data().read(start, size, scratch);
         }
         let (_, row) = self.find(sample)?;
-        *scratch = self.made(part, row, (own, shape)).map_err(|e| e.record(sample))?.bytes;
+        let own = self.own(part, sample, column)?;
+        *scratch = self.made(part, row, own, column).map_err(|e| e.record(sample))?.bytes;
         columns::part(scratch, start, size, sample)
     }
 
     fn object(&self, column: usize, file: usize) -> Result<Option<&Arc<dyn Object>>> {
-        let part = self.tables.get(file).filter(|part| part.columns[column].1.is_none());
-        Ok(part.map(|part| part.table.data()))
+        let is_there = |part: &&Part| {
+            part.columns[column].as_ref().is_some_and(|own| own.shape.is_none() && own.to.is_none())
+        };
+        Ok(self.tables.get(file).filter(is_there).map(|part| part.table.data()))
     }
 
     fn is_stored(&self, column: usize, found: &Found) -> Result<bool> {
@@ -240,10 +271,11 @@ impl Samples for Joined {
         let (table, row) = self.find(sample)?;
         let part = &self.tables[table];
         let name = part.table.stored().name().to_string();
-        if let Some((own, None)) = column.map(|column| part.columns[column])
+        if let Some(Own { at, shape: None, to: None }) =
+            column.and_then(|column| part.columns[column].as_ref())
             && part.table.is_plain()
-            && part.table.columns()[own].numbers().is_some()
-            && let Some(range) = part.table.bytes_of(row, own)?
+            && part.table.columns()[*at].numbers().is_some()
+            && let Some(range) = part.table.bytes_of(row, *at)?
         {
             return Ok((name, range));
         }
@@ -253,8 +285,8 @@ impl Samples for Joined {
     fn prefetch(&self, sample: u64) {
         let Ok((table, row)) = self.find(sample) else { return };
         let part = &self.tables[table];
-        for (own, _) in &part.columns {
-            if let Ok(Some(range)) = part.table.bytes_of(row, *own) {
+        for own in part.columns.iter().flatten() {
+            if let Ok(Some(range)) = part.table.bytes_of(row, own.at) {
                 part.table.data().prefetch(range.start, range.end - range.start);
             }
         }

@@ -7,6 +7,7 @@
 mod batch;
 mod expand;
 mod file;
+mod fitted;
 mod flat;
 mod joined;
 mod lists;
@@ -18,11 +19,12 @@ mod shaped;
 mod stacked;
 mod times;
 mod value;
+mod widened;
 mod write;
 
 pub use file::Table;
 pub use joined::Joined;
-pub use matched::SHAPE;
+pub use matched::{Columns, SHAPE};
 pub use numbers::Run;
 pub use schema::{Kind, Node};
 pub use write::{StreamWriter, check_dtype};

@@ -14,7 +14,7 @@ impl Reader<'_> {
     /// As [`Reader::value`].
     pub(crate) fn array(&self, child: &Node, first: u64, end: u64) -> Result<Option<Array>> {
         match &child.kind {
-            Kind::Number(_) | Kind::Bool => {
+            Kind::Number(_) | Kind::Bool | Kind::Bool8 => {
                 let shape = vec![end - first];
                 Ok(self.flat(child, first, end)?.map(|(dtype, bytes)| Array { dtype, shape, bytes }))
             }
@@ -29,7 +29,7 @@ impl Reader<'_> {
                     range = (range.0 * width, range.1 * width);
                     inner = &inner.children[0];
                 }
-                if !matches!(inner.kind, Kind::Number(_) | Kind::Bool) {
+                if !matches!(inner.kind, Kind::Number(_) | Kind::Bool | Kind::Bool8) {
                     return Ok(None);
                 }
                 let flat = self.flat(inner, range.0, range.1)?;
@@ -44,6 +44,11 @@ impl Reader<'_> {
         let Kind::Number(dtype) = node.kind else {
             if nulls {
                 return Ok(None);
+            }
+            if node.kind == Kind::Bool8 {
+                let start = self.batch.slots[node.slot + 1].start + first;
+                let bytes = self.read(Place { start, size: end - first })?;
+                return Ok(Some((DType::Bool, bytes.into_iter().map(|byte| u8::from(byte != 0)).collect())));
             }
             let bits = (first..end).map(|at| self.bit(node, 1, at).map(u8::from));
             return Ok(Some((DType::Bool, bits.collect::<Result<_>>()?)));

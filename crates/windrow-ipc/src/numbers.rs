@@ -36,7 +36,7 @@ impl Node {
         }
         match inner.kind {
             Kind::Number(dtype) => Some((dtype, uniform)),
-            Kind::Bool => Some((DType::Bool, uniform)),
+            Kind::Bool | Kind::Bool8 => Some((DType::Bool, uniform)),
             _ => None,
         }
     }
@@ -90,6 +90,16 @@ impl Table {
         let (batch, at) = self.find(row)?;
         let (reader, node) = (self.reader(batch), &self.columns()[column]);
         let value = reader.value(node, at).map_err(|e| self.named(e, row, &node.name))?;
+        self.as_numbers(value, row, column)
+    }
+
+    /// The array that a value of a row is.
+    ///
+    /// # Errors
+    /// As [`Table::numbers`].
+    pub(crate) fn as_numbers(&self, value: Value, row: u64, column: usize) -> Result<Array> {
+        let (batch, _) = self.find(row)?;
+        let (reader, node) = (self.reader(batch), &self.columns()[column]);
         match value {
             Value::Array(array) => Ok(array),
             Value::Null => Err(self.named(

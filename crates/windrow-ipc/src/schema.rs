@@ -37,6 +37,8 @@ pub enum Kind {
     Number(DType),
     /// Truth values, a bit each.
     Bool,
+    /// Truth values, a byte each: Arrow's extension `arrow.bool8`.
+    Bool8,
     /// Fixed-point numbers: bytes of each, digits behind the point.
     Decimal(usize, i32),
     /// Days, of 4 bytes; milliseconds, of 8.
@@ -45,6 +47,8 @@ pub enum Kind {
     Time(usize, u32),
     /// Digits of a second, and whether it has a time zone.
     Timestamp(u32, bool),
+    /// Lengths of time: digits of a second.
+    Duration(u32),
     /// UTF-8; offsets of 4 or 8 bytes.
     Text(usize),
     /// Bytes; offsets of 4 or 8 bytes.
@@ -110,8 +114,12 @@ fn fields(table: Flat<'_>, field: usize, depth: usize) -> Result<Vec<Node>> {
 fn node(field: Flat<'_>, depth: usize) -> Result<Node> {
     let name = field.text(0)?.to_string();
     let children = fields(field, 5, depth + 1)?;
-    let kind = kind(field, &children)?;
-    let plain = Node { name, kind, children, shape: shape(field)?, node: 0, slot: 0, view: 0 };
+    let (shape, is_bool8) = extension(field)?;
+    let kind = match kind(field, &children)? {
+        Kind::Number(DType::I8) if is_bool8 => Kind::Bool8,
+        other => other,
+    };
+    let plain = Node { name, kind, children, shape, node: 0, slot: 0, view: 0 };
     let Some(encoding) = field.table(4)? else { return Ok(plain) };
     let index = match encoding.table(1)? {
         Some(int) => whole(int)?,
@@ -171,7 +179,10 @@ fn kind(field: Flat<'_>, children: &[Node]) -> Result<Kind> {
             [Node { kind: Kind::Struct, children, .. }] if children.len() == 2 => Kind::Map,
             _ => return Err(field.wrong("a map that is not a list of keys and values")),
         },
-        18 => Kind::Number(DType::I64),
+        18 => match of_type.i16(0, 1)? {
+            unit @ 0..=3 => Kind::Duration(3 * unit as u32),
+            unit => return Err(field.wrong(format!("durations of unit {unit}"))),
+        },
         19 => Kind::Bytes(8),
         20 => Kind::Text(8),
         21 => of(1).map(|()| Kind::List(8))?,
@@ -204,12 +215,13 @@ fn whole(int: Flat<'_>) -> Result<DType> {
     })
 }
 
-// The shape of an array of `datasets`: `[[2, 3], "float32"]` beside the extension's name.
-fn shape(field: Flat<'_>) -> Result<Option<Vec<u64>>> {
-    let (mut is_array, mut shape) = (false, None);
+// The shape of an array of `datasets`: `[[2, 3], "float32"]` beside the extension's name; and whether the extension is of truth values.
+fn extension(field: Flat<'_>) -> Result<(Option<Vec<u64>>, bool)> {
+    let (mut is_array, mut is_bool8, mut shape) = (false, false, None);
     for pair in field.tables(6)? {
         match (pair.text(0)?, pair.text(1)?) {
             ("ARROW:extension:name", name) => {
+                is_bool8 = name == "arrow.bool8";
                 let name = name.rsplit('.').next().unwrap_or(name);
                 is_array = name.starts_with("Array") && name.ends_with("DExtensionType");
             }
@@ -220,7 +232,8 @@ fn shape(field: Flat<'_>) -> Result<Option<Vec<u64>>> {
         }
     }
     // A first length of null is another one in each row.
-    Ok(shape.filter(|_| is_array).and_then(|shape| shape.into_iter().collect()))
+    let shape = shape.filter(|_| is_array).and_then(|shape| shape.into_iter().collect());
+    Ok((shape, is_bool8))
 }
 
 impl Node {
@@ -258,11 +271,20 @@ impl Node {
         match &self.kind {
             Kind::Null => "null".to_string(),
             Kind::Number(dtype) => dtype.to_string(),
-            Kind::Bool => "bool".to_string(),
+            Kind::Bool | Kind::Bool8 => "bool".to_string(),
             Kind::Decimal(..) => "decimal".to_string(),
             Kind::Date(_) => "date".to_string(),
             Kind::Time(..) => "time".to_string(),
             Kind::Timestamp(..) => "timestamp".to_string(),
+            Kind::Duration(digits) => {
+                let unit = match digits {
+                    0 => "s",
+                    3 => "ms",
+                    6 => "us",
+                    _ => "ns",
+                };
+                format!("duration in {unit}")
+            }
             Kind::Text(_) | Kind::View(true) => "text".to_string(),
             Kind::Bytes(_) | Kind::View(false) => "bytes".to_string(),
             Kind::Fixed(size) => format!("{size} bytes"),
@@ -282,50 +304,12 @@ impl Node {
         self.children.first().map_or_else(String::new, Node::holds)
     }
 
-    /// Whether values of both are the same kind of thing; their names and places do not count.
-    pub fn is_like(&self, other: &Node) -> bool {
-        let kinds = match (&self.kind, &other.kind) {
-            (Kind::Dictionary(_, _, a), b) => {
-                return Node { kind: b.clone(), ..other.clone() }.is_plain_like(a);
-            }
-            (a, Kind::Dictionary(_, _, b)) => {
-                return Node { kind: a.clone(), ..self.clone() }.is_plain_like(b);
-            }
-            (Kind::Text(_) | Kind::View(true), Kind::Text(_) | Kind::View(true)) => true,
-            (Kind::Bytes(_) | Kind::View(false), Kind::Bytes(_) | Kind::View(false)) => true,
-            (Kind::List(_), Kind::List(_)) => true,
-            // Where all values are null, or all lists empty, nothing is known of their type.
-            (Kind::Null, _) | (_, Kind::Null) => return true,
-            (a, b) => a == b,
-        };
-        let of_struct = self.kind == Kind::Struct;
-        kinds
-            && self.children.len() == other.children.len()
-            && self
-                .children
-                .iter()
-                .zip(&other.children)
-                .all(|(a, b)| a.is_like(b) && (!of_struct || a.name == b.name))
-    }
-
-    /// Whether nothing is known of some of its values: all of them are null.
-    pub(crate) fn is_unknown(&self) -> bool {
-        self.kind == Kind::Null || self.children.iter().any(Node::is_unknown)
-    }
-
     /// Whether its values, or some in them, are not read.
     pub(crate) fn is_unread(&self) -> bool {
         match &self.kind {
             Kind::Other(..) => true,
             Kind::Dictionary(_, _, values) => values.is_unread(),
             _ => self.children.iter().any(Node::is_unread),
-        }
-    }
-
-    fn is_plain_like(&self, values: &Node) -> bool {
-        match &self.kind {
-            Kind::Dictionary(_, _, own) => own.is_like(values),
-            _ => self.is_like(values),
         }
     }
 }

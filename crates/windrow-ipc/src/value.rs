@@ -36,6 +36,7 @@ impl Reader<'_> {
             Kind::Null => Value::Null,
             Kind::Number(dtype) => self.number(node, *dtype, at)?,
             Kind::Bool => Value::Bool(self.bit(node, 1, at)?),
+            Kind::Bool8 => Value::Bool(self.whole(node, 1, at)? != 0),
             Kind::Decimal(width, scale) => {
                 Value::Text(times::decimal(&self.bytes(node, *width, at)?, *scale))
             }
@@ -45,6 +46,7 @@ impl Reader<'_> {
             Kind::Timestamp(digits, zoned) => {
                 Value::Text(times::timestamp(self.whole(node, 8, at)?, *digits, *zoned))
             }
+            Kind::Duration(digits) => Value::Text(times::duration(self.whole(node, 8, at)?, *digits)),
             Kind::Text(width) => self.text(self.run(node, *width, at)?)?,
             Kind::Bytes(width) => Value::Bytes(self.read(self.run(node, *width, at)?)?),
             Kind::View(is_text) => {

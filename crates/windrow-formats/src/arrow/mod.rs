@@ -13,7 +13,7 @@ use windrow_core::format::{
 use windrow_core::source::SharedSource;
 use windrow_core::store::{Object, key};
 use windrow_core::{Error, Kind, Result};
-use windrow_ipc::{Joined, Table};
+use windrow_ipc::{Columns, Joined, Table};
 
 use self::saved::{DICT, Saved};
 use self::write::WriteArrow;
@@ -52,10 +52,12 @@ impl Verify for Arrow {
     fn records(&self, format: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
         match out.read_by(format, probe)? {
             Opened::Before | Opened::Read(_) => Ok(()),
-            Opened::Not(error) if !probe.is_folder || error.kind() != Kind::Config => {
+            Opened::Not(error)
+                if !probe.is_folder || !matches!(error.kind(), Kind::Config | Kind::Mismatch) =>
+            {
                 out.found(error, &probe.display(), "content")
             }
-            // Without a split that is named, none is opened.
+            // Without a split that is named, none is opened; files whose columns differ are not read together.
             Opened::Not(error) if saved::is_saved(probe) => out.found(error, &probe.display(), "content"),
             Opened::Not(_) if probe.names().any(|name| name == DICT) => {
                 for split in saved::splits(probe)? {
@@ -159,7 +161,11 @@ fn joined(probe: &Probe) -> Vec<String> {
 
 fn open_files(probe: &Probe, keys: &[String], options: &Options) -> Result<Joined> {
     let (files, tables) = tables(probe, keys, options)?;
-    Joined::new(Arrow.name(), files, tables)
+    let columns = Columns::of(&tables, &|name| columns::is_asked(options, name))?;
+    if let Some(column) = &options.column {
+        columns.refuse_lacking(column, &tables, &mut tables.iter().map(Table::rows))?;
+    }
+    Joined::new(Arrow.name(), files, tables, &columns)
 }
 
 fn tables(probe: &Probe, keys: &[String], options: &Options) -> Result<(DataFiles, Vec<Table>)> {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use windrow_core::format::{Format, Options, Probe};
+use windrow_core::format::{Format, Options, Probe, columns};
 use windrow_core::store::{Object, Section};
 use windrow_core::{Error, Result};
-use windrow_ipc::{Joined, Table};
+use windrow_ipc::{Columns, Joined, Table};
 
 use super::LitData;
 use super::chunks::{Chunks, offsets_end, word};
@@ -32,7 +32,12 @@ pub(super) fn open(probe: &Probe, chunks: Chunks, options: &Options) -> Result<J
     for chunk in 0..chunks.files.count() {
         tables.push(table(chunks.files.object(chunk)?.clone(), chunks.items_of(chunk), options)?);
     }
-    let joined = Joined::new(LitData.name(), chunks.files, tables).map_err(|e| e.or_at(probe.display()))?;
+    let columns = Columns::of(&tables, &|name| columns::is_asked(options, name))?;
+    if let Some(column) = &options.column {
+        columns.refuse_lacking(column, &tables, &mut tables.iter().map(Table::rows))?;
+    }
+    let joined =
+        Joined::new(LitData.name(), chunks.files, tables, &columns).map_err(|e| e.or_at(probe.display()))?;
     Ok(joined.with_lists())
 }
 

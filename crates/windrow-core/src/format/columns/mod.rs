@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use crate::array::DType;
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::format::data_files::DataFiles;
-use crate::format::{Options, Probe};
+use crate::format::{Options, Probe, masks};
 use crate::row::Row;
 use crate::source::{self, SharedSource};
 use crate::store::Object;
@@ -165,6 +165,16 @@ pub fn part(array: &[u8], start: u64, size: usize, sample: u64) -> Result<&[u8]>
     let start = usize::try_from(start).unwrap_or(usize::MAX);
     let part = array.get(start..start.saturating_add(size));
     part.ok_or_else(|| Error::new(ErrorKind::Stale, "the record became shorter").record(sample))
+}
+
+/// Whether these options ask for a column: `column=` for one and for what says which of its tokens are learned, `columns=` for some,
+/// else all are.
+pub fn is_asked(options: &Options, name: &str) -> bool {
+    match (&options.column, &options.columns) {
+        (Some(column), _) => column == name || masks::is_read_beside(options, name),
+        (None, Some(columns)) => columns.iter().any(|column| column == name),
+        (None, None) => true,
+    }
 }
 
 /// Opens samples as the options say: `column=` gives numbers, and so does an only column of arrays; anything else is rows.

@@ -115,6 +115,14 @@ impl<'a> Verifier<'a> {
                 self.read(format, &Probe::at(probe.table, probe.store.clone(), key)?)?;
             }
             match open(keys) {
+                // Each of them is what it says: a reader names the columns that all have in one type.
+                Err(e) if e.kind() == ErrorKind::Mismatch => {
+                    let file = e.place().file.clone().unwrap_or_default();
+                    let note = format!("{file}: {}; the files were read one by one", e.message());
+                    if told.insert(note.clone()) {
+                        self.note(note);
+                    }
+                }
                 // What is wrong with one file was said; a missing shard is not one of them.
                 Err(e)
                     if (self.findings.n_problems == before || e.kind() == ErrorKind::NotFound)
