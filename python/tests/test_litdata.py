@@ -165,8 +165,9 @@ def test_channels_and_metadata_go_in_and_out(tmp_path):
 @pytest.mark.parametrize(
     ("records", "options", "says", "field"),
     [
-        ([{"a": 1}, {"a": None}], {}, "where the first row has a leaf of the kind int", "a"),
-        ([{"a": 1}, {"b": 1}], {}, "a row of b", None),
+        ([{"a": 1}, {"a": "x"}], {}, "x.*where the rows before it have a leaf of the kind int", "a"),
+        ([{"a": np.arange(2)}, {"b": 1}], {}, "null, where the rows before it have a leaf of the kind no_header", "a"),
+        ([{"b": 1}, {"a": np.arange(2), "b": 1}], {}, "arrays of a key that earlier rows lack", "a"),
         ([{"a": 2**70}], {}, "kind json", "a"),
         ([{"sequence": [1], "x": 2}], {"to_column": "x"}, "also the name of its numbers", "x"),
         ([{"a": 1}], {"chunk_bytes": 2**32}, "chunk_bytes", "chunk_bytes"),

@@ -6,6 +6,7 @@ use windrow_core::Result;
 use windrow_core::format::write::{Begin, Written, no_records};
 use windrow_core::manifest::{CHECKSUMS_FILE, FileRow, MANIFEST_FILE, Manifest};
 use windrow_core::output::{ChecksumsWriter, Disk, Growing, files};
+use windrow_core::store::{Local, Store, read_small};
 
 /// A folder while it is written.
 pub(crate) struct WrittenFolder {
@@ -56,6 +57,27 @@ impl WrittenFolder {
         let name = name.into();
         let file = files::write_on(&self.path.join(&name), bytes, &mut self.disk)?;
         self.rows.push(self.sums.add(name, file)?);
+        Ok(())
+    }
+
+    /// Writes all files of records again: `edit` takes the number and the bytes of each, and gives those that replace them.
+    ///
+    /// # Errors
+    /// `Io`; what `edit` says.
+    pub(crate) fn write_again(
+        &mut self,
+        edit: &mut dyn FnMut(usize, Vec<u8>) -> Result<Vec<u8>>,
+    ) -> Result<()> {
+        self.disk.wait()?;
+        self.sums = ChecksumsWriter::at(self.path.join(CHECKSUMS_FILE), [])?;
+        self.bytes = 0;
+        for (number, row) in std::mem::take(&mut self.rows).into_iter().enumerate() {
+            let path = self.path.join(&row.name);
+            let bytes = edit(number, read_small(Local::new(&path).open("")?.as_ref(), row.size)?)?;
+            self.bytes += bytes.len() as u64;
+            let file = files::replace_on(&path, &bytes, &mut self.disk)?;
+            self.rows.push(self.sums.add(row.name, file)?);
+        }
         Ok(())
     }
 

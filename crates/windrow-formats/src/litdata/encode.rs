@@ -1,14 +1,14 @@
 //! Values as the leaves of an item hold them.
 
-use windrow_core::{Array, DType, Error, Result, Row, Value};
+use windrow_core::{Array, DType, Error, Result, Value};
 
 use super::leaf::{Code, code};
 
-/// A leaf: the key of its value in the dict that an item is, and its kind.
-pub(super) struct Column {
-    pub(super) name: String,
-    pub(super) kind: Kind,
-}
+/// What to do with arrays of which some are null.
+pub(super) const NO_NULL_ARRAYS: &str =
+    "a leaf of arrays is never null: @to=arrow@ and @to=parquet@ hold such rows";
+/// How a pickle of protocol 4 begins.
+const PICKLE: [u8; 2] = [0x80, 4];
 
 /// What a leaf holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub(super) enum Kind {
     Array,
     /// Anything else that JSON can say.
     Json,
+    /// Bytes or null.
+    Pickle,
 }
 
 impl Kind {
@@ -41,11 +43,33 @@ impl Kind {
             },
             Kind::Array => "numpy".to_string(),
             Kind::Json => "json".to_string(),
+            Kind::Pickle => "pickle".to_string(),
+        }
+    }
+
+    /// The kind for these values and null; `None` of arrays, which have none.
+    pub(super) fn optional(self) -> Option<Kind> {
+        match self {
+            Kind::Int | Kind::Float | Kind::Bool | Kind::Text | Kind::Json => Some(Kind::Json),
+            Kind::Bytes | Kind::Pickle => Some(Kind::Pickle),
+            Kind::Bare(_) | Kind::Array => None,
+        }
+    }
+
+    /// What litdata calls the type of its values.
+    pub(super) fn type_name(self) -> &'static str {
+        match self {
+            Kind::Int => "int",
+            Kind::Float => "float",
+            Kind::Bool => "bool",
+            Kind::Text => "str",
+            Kind::Bytes | Kind::Pickle => "bytes",
+            Kind::Bare(_) | Kind::Array | Kind::Json => "json",
         }
     }
 
     /// The kind for values like this one.
-    fn of(value: &Value) -> Kind {
+    pub(super) fn of(value: &Value) -> Kind {
         match value {
             Value::I64(_) => Kind::Int,
             Value::F64(_) => Kind::Float,
@@ -59,11 +83,6 @@ impl Kind {
     }
 }
 
-/// The leaves of rows like this one.
-pub(super) fn columns_of(row: &Row) -> Vec<Column> {
-    row.iter().map(|(name, value)| Column { name: name.to_string(), kind: Kind::of(value) }).collect()
-}
-
 /// Appends a value of a leaf's kind.
 ///
 /// # Errors
@@ -71,6 +90,7 @@ pub(super) fn columns_of(row: &Row) -> Vec<Column> {
 pub(super) fn encode(kind: Kind, value: &Value, out: &mut Vec<u8>) -> Result<()> {
     /// Whole numbers up to here are floats of 64 bits without loss.
     const EXACT: u64 = 1 << 53;
+    const TAG_OF_FLOAT: u8 = 9;
     match (kind, value) {
         (Kind::Int, Value::I64(number)) => out.extend(number.to_le_bytes()),
         (Kind::Float, Value::F64(number)) => out.extend(number.to_le_bytes()),
@@ -84,6 +104,16 @@ pub(super) fn encode(kind: Kind, value: &Value, out: &mut Vec<u8>) -> Result<()>
             out.extend(&array.bytes);
         }
         (Kind::Array, Value::Array(array)) => put_array(array, out)?,
+        // JSON has no such number: tagged, as litdata packs one.
+        (Kind::Json, Value::F64(number)) if !number.is_finite() => {
+            out.push(TAG_OF_FLOAT);
+            out.extend(number.to_le_bytes());
+        }
+        (Kind::Pickle, Value::Null) => out.extend([&PICKLE[..], b"N."].concat()),
+        (Kind::Pickle, Value::Bytes(bytes)) => {
+            let size = u32::try_from(bytes.len()).map_err(|_| misfit(kind, value))?;
+            out.extend([&PICKLE[..], b"B", &size.to_le_bytes(), bytes, b"."].concat());
+        }
         (Kind::Json, value) => {
             let json = value.to_json().ok_or_else(|| misfit(kind, value))?;
             out.extend(json.to_string().as_bytes());
@@ -93,9 +123,17 @@ pub(super) fn encode(kind: Kind, value: &Value, out: &mut Vec<u8>) -> Result<()>
     Ok(())
 }
 
-fn misfit(kind: Kind, value: &Value) -> Error {
-    Error::config(format!("{}, where the first row has a leaf of the kind {}", value.shown(), kind.name()))
-        .hint("all values of a key are of one kind; @to=arrow@ and @to=parquet@ also hold nulls")
+/// The error of a value that a leaf of this kind does not hold.
+pub(super) fn misfit(kind: Kind, value: &Value) -> Error {
+    Error::config(format!(
+        "{}, where the rows before it have a leaf of the kind {}",
+        value.shown(),
+        kind.name()
+    ))
+    .hint(match (value, kind) {
+        (Value::Null, Kind::Bare(_) | Kind::Array) => NO_NULL_ARRAYS,
+        _ => "all values of a key are of one kind, but for null: leave the key out, or write it as text",
+    })
 }
 
 // The code of the dtype, the number of axes, their lengths, the numbers.

@@ -2,6 +2,7 @@
 //! (`streaming/writer.py`, `item_loader.py`, `serializers.py`).
 
 mod chunks;
+mod dicts;
 mod encode;
 mod frames;
 mod index;

@@ -4,14 +4,14 @@ use serde_json::{Value as Json, json};
 use windrow_core::format::Format;
 use windrow_core::format::write::{
     Begin, OwnOptions, RecordWriter, Stored, TO_COLUMN_HINT, Target, WriteFormat, WriteInfo, Written,
-    other_columns,
 };
 use windrow_core::manifest::{CHECKSUMS_FILE, MANIFEST_FILE, Manifest};
 use windrow_core::{Array, Error, Result, Row, Value};
 
 use super::LitData;
-use super::chunks::offsets_end;
-use super::encode::{Column, Kind, columns_of, encode};
+use super::chunks::{offsets_end, word};
+use super::dicts::{Dicts, too_large};
+use super::encode::{Kind, encode};
 use crate::index_json::INDEX;
 use crate::written_folder::WrittenFolder;
 
@@ -64,7 +64,7 @@ impl WriteFormat for WriteLitData {
         };
         let items = match (&self.column, begin.are_rows) {
             (None, false) => Items::Numbers(kind),
-            _ => Items::Dicts(Vec::new()),
+            _ => Items::Dicts(Dicts::default()),
         };
         Ok(Box::new(Writer {
             folder: WrittenFolder::begin(begin)?,
@@ -77,7 +77,9 @@ impl WriteFormat for WriteLitData {
             record: Vec::new(),
             chunk: Vec::new(),
             ends: Vec::new(),
+            versions: Vec::new(),
             chunks: Vec::new(),
+            chunk_versions: Vec::new(),
             records: 0,
             warned: false,
         }))
@@ -88,8 +90,8 @@ impl WriteFormat for WriteLitData {
 enum Items {
     /// The numbers of a record: tokens, or an array of several axes.
     Numbers(Kind),
-    /// A leaf for each value of a row, known from the first.
-    Dicts(Vec<Column>),
+    /// A leaf for each value of a row.
+    Dicts(Dicts),
 }
 
 struct Writer {
@@ -106,8 +108,12 @@ struct Writer {
     /// The items of the chunk that grows, and where each ends.
     chunk: Vec<u8>,
     ends: Vec<u64>,
+    /// The version of the leaves that each was encoded with.
+    versions: Vec<usize>,
     /// Rows of the index.
     chunks: Vec<Json>,
+    /// The version that the items of each chunk were encoded with.
+    chunk_versions: Vec<usize>,
     records: u64,
     warned: bool,
 }
@@ -150,33 +156,17 @@ impl RecordWriter for Writer {
     }
 
     fn add_row(&mut self, number: u64, row: &Row) -> Result<()> {
-        let Items::Dicts(columns) = &mut self.items else {
+        let Items::Dicts(dicts) = &mut self.items else {
             return Err(Error::config("a row among numbers").record(number));
         };
-        if self.records == 0 {
-            *columns = columns_of(row);
-        }
-        if row.is_empty() {
-            return Err(Error::config("a row without columns").record(number));
-        }
-        if row.len() != columns.len() {
-            return Err(other_columns(number, row, names_of(columns)));
-        }
-        let (mut sizes, mut values) = (Vec::new(), Vec::new());
-        for column in columns.iter() {
-            let value = row.get(&column.name).ok_or_else(|| other_columns(number, row, names_of(columns)))?;
-            let before = values.len();
-            encode(column.kind, value, &mut values).map_err(|e| e.record(number).field(&column.name))?;
-            let size = u32::try_from(values.len() - before).map_err(|_| too_large(number))?;
-            sizes.extend(size.to_le_bytes());
-        }
-        sizes.append(&mut values);
-        self.put(number, &sizes)
+        let item = dicts.encode(number, row)?;
+        self.put(number, &item)
     }
 
     fn finish(mut self: Box<Self>, manifest: Manifest) -> Result<Written> {
         if self.records > 0 {
             self.end_chunk()?;
+            self.encode_again()?;
             let text =
                 json!({ "chunks": self.chunks, "config": self.config(), "updated_at": "0" }).to_string();
             self.folder.put_beside(INDEX, text.as_bytes())?;
@@ -202,39 +192,77 @@ impl Writer {
         }
         self.chunk.extend_from_slice(item);
         self.ends.push(self.chunk.len() as u64);
+        self.versions.push(self.version());
         self.records += 1;
         Ok(())
     }
 
-    fn end_chunk(&mut self) -> Result<()> {
-        let begin = offsets_end(self.ends.len() as u64);
-        // Below 4 GiB, which every item was added with.
-        let mut bytes = Vec::with_capacity(begin as usize + self.chunk.len());
-        bytes.extend((self.ends.len() as u32).to_le_bytes());
-        for end in [0].iter().chain(&self.ends) {
-            bytes.extend(((begin + end) as u32).to_le_bytes());
+    // What changes with the leaves of items.
+    fn version(&self) -> usize {
+        match &self.items {
+            Items::Numbers(_) => 0,
+            Items::Dicts(dicts) => dicts.version(),
         }
-        let tokens = self.is_tokens().then(|| self.chunk.len() as u64 / self.dtype_size);
-        bytes.append(&mut self.chunk);
+    }
+
+    fn end_chunk(&mut self) -> Result<()> {
+        let (mut items, ends) = (std::mem::take(&mut self.chunk), std::mem::take(&mut self.ends));
+        let (mut ends, versions, now) = (ends, std::mem::take(&mut self.versions), self.version());
+        if let Items::Dicts(dicts) = &self.items
+            && versions.iter().any(|version| *version != now)
+        {
+            (items, ends) = encoded_again(dicts, &items, &ends, &versions)?;
+        }
+        let tokens = self.is_tokens().then(|| items.len() as u64 / self.dtype_size);
+        let bytes = chunk_of(items, &ends)?;
         let name = format!("chunk-0-{}.bin", self.chunks.len());
         self.chunks.push(json!({
-            "chunk_bytes": bytes.len(), "chunk_size": self.ends.len(), "dim": tokens, "filename": name,
+            "chunk_bytes": bytes.len(), "chunk_size": ends.len(), "dim": tokens, "filename": name,
         }));
-        self.ends.clear();
+        self.chunk_versions.push(now);
         self.folder.put(name, &bytes)
+    }
+
+    // Chunks that were complete before the last change of the leaves: an index has one kind for each leaf.
+    fn encode_again(&mut self) -> Result<()> {
+        let now = self.version();
+        let Items::Dicts(dicts) = &self.items else { return Ok(()) };
+        if self.chunk_versions.iter().all(|version| *version == now) {
+            return Ok(());
+        }
+        let (versions, chunks) = (&self.chunk_versions, &mut self.chunks);
+        self.folder.write_again(&mut |number, chunk| {
+            if versions[number] == now {
+                return Ok(chunk);
+            }
+            // It was written here.
+            let count = word(&chunk, 0);
+            let begin = offsets_end(count);
+            let ends: Vec<u64> = (1..=count).map(|at| word(&chunk, 4 + 4 * at as usize) - begin).collect();
+            let of_each = vec![versions[number]; ends.len()];
+            let (items, ends) = encoded_again(dicts, &chunk[begin as usize..], &ends, &of_each)?;
+            let chunk = chunk_of(items, &ends)?;
+            chunks[number]["chunk_bytes"] = json!(chunk.len());
+            Ok(chunk)
+        })
     }
 
     fn config(&self) -> Json {
         let leaf = json!({ "type": null, "context": null, "children_spec": [] });
         let (kinds, tree) = match &self.items {
             Items::Numbers(kind) => (vec![kind.name()], leaf),
-            Items::Dicts(columns) => {
-                let keys: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-                let children = vec![leaf; columns.len()];
+            Items::Dicts(dicts) => {
+                let (keys, kinds): (Vec<&str>, Vec<String>) =
+                    dicts.leaves().map(|(name, kind)| (name, kind.name())).unzip();
+                let children = vec![leaf; keys.len()];
                 let context = json!(keys).to_string();
                 let tree = json!({ "type": "builtins.dict", "context": context, "children_spec": children });
-                (columns.iter().map(|column| column.kind.name()).collect(), tree)
+                (kinds, tree)
             }
+        };
+        let types = match &self.items {
+            Items::Numbers(_) => Json::Null,
+            Items::Dicts(dicts) => dicts.types(),
         };
         json!({
             "chunk_bytes": self.chunk_bytes,
@@ -247,7 +275,7 @@ impl Writer {
             "encryption": null,
             "ipc_compression": null,
             "item_loader": if self.is_tokens() { "TokensLoader" } else { "PyTreeLoader" },
-            "types": null,
+            "types": types,
         })
     }
 }
@@ -260,10 +288,39 @@ fn put_leaf(kind: Kind, value: &Value, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-fn too_large(number: u64) -> Error {
-    Error::config("an item that a chunk of 4 GiB does not hold").record(number)
+// The items of a chunk, some of an earlier version of the leaves, and where each ends.
+fn encoded_again(
+    dicts: &Dicts,
+    items: &[u8],
+    ends: &[u64],
+    versions: &[usize],
+) -> Result<(Vec<u8>, Vec<u64>)> {
+    let (mut again, mut again_ends, mut start) = (Vec::with_capacity(items.len()), Vec::new(), 0);
+    for (end, version) in ends.iter().zip(versions) {
+        let item = &items[start..*end as usize];
+        match *version == dicts.version() {
+            true => again.extend_from_slice(item),
+            false => again.extend(dicts.encoded_again(item, *version)?),
+        }
+        again_ends.push(again.len() as u64);
+        start = *end as usize;
+    }
+    Ok((again, again_ends))
 }
 
-fn names_of(columns: &[Column]) -> impl Iterator<Item = &str> {
-    columns.iter().map(|column| column.name.as_str())
+// The bytes of a chunk of these items.
+fn chunk_of(mut items: Vec<u8>, ends: &[u64]) -> Result<Vec<u8>> {
+    let begin = offsets_end(ends.len() as u64);
+    // Every item was added below 4 GiB; what was encoded again may have grown.
+    if begin + items.len() as u64 > MOST_SIZE {
+        return Err(Error::config("items that a chunk of 4 GiB does not hold with the keys of later ones")
+            .hint("write smaller chunks with @chunk_bytes@"));
+    }
+    let mut bytes = Vec::with_capacity(begin as usize + items.len());
+    bytes.extend((ends.len() as u32).to_le_bytes());
+    for end in [0].iter().chain(ends) {
+        bytes.extend(((begin + end) as u32).to_le_bytes());
+    }
+    bytes.append(&mut items);
+    Ok(bytes)
 }
