@@ -45,15 +45,18 @@ impl Fields {
         Ok(object.closed())
     }
 
+    /// The names that a column may have in which a path begins: all of the path, or what is before one of its dots.
+    pub(super) fn may_begin_in(&self) -> Vec<String> {
+        let paths = self.any_of.iter().chain(self.also.iter().map(|(path, _)| path));
+        paths.flat_map(|path| begins(path).map(str::to_string)).collect()
+    }
+
     /// Those of the columns in which the paths begin.
     ///
     /// # Errors
     /// `Config` where none of the first ones is there.
     pub(super) fn columns(&self, names: &[&str]) -> Result<Vec<String>> {
-        let column = |path: &str| {
-            let before = path.rmatch_indices('.').map(|(dot, _)| &path[..dot]);
-            std::iter::once(path).chain(before).find(|name| names.contains(name)).map(str::to_string)
-        };
+        let column = |path: &str| begins(path).find(|name| names.contains(name)).map(str::to_string);
         let mut columns: Vec<String> = self.any_of.iter().filter_map(|path| column(path)).collect();
         if columns.is_empty() {
             let wanted: Vec<String> = self.any_of.iter().map(|path| format!("{path:?}")).collect();
@@ -69,6 +72,11 @@ impl Fields {
         columns.dedup();
         Ok(columns)
     }
+}
+
+// A path, and what is before each of its dots.
+fn begins(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::once(path).chain(path.rmatch_indices('.').map(|(dot, _)| &path[..dot]))
 }
 
 /// The value at a path of names: names may have dots themselves.

@@ -280,7 +280,6 @@ fn only_column(table: Table, probe: &Probe, options: &Options, field: &str) -> R
     let of = |column: &str| {
         format::open(table, probe, &Options { columns: Some(vec![column.to_string()]), ..options.clone() })
     };
-    let is_missing = |e: &Error| e.kind() == Kind::Config && e.place().field.as_deref() == Some("columns");
     let whole = of(field);
     let Some(missing) = whole.as_ref().err().filter(|e| is_missing(e)) else { return whole };
     for (dot, _) in field.rmatch_indices('.') {
@@ -296,16 +295,29 @@ fn only_column(table: Table, probe: &Probe, options: &Options, field: &str) -> R
         .hint(format!("{hint}choose one with @text_field@")))
 }
 
+// Whether an error says that a column is not there.
+fn is_missing(error: &Error) -> bool {
+    error.kind() == Kind::Config && error.place().field.as_deref() == Some("columns")
+}
+
 // Rows of the columns in which the paths of some fields begin.
 fn their_columns(table: Table, probe: &Probe, options: &Options, fields: &Fields) -> Result<SharedSource> {
-    let all = format::open(table, probe, options)?;
-    // Each record has keys of its own.
-    if all.schema().kind == Records::Json {
-        return Ok(all);
-    }
-    let names: Vec<&str> = all.schema().columns.iter().map(|column| column.name.as_str()).collect();
-    let columns = fields.columns(&names).map_err(|e| e.at(probe.display()))?;
-    format::open(table, probe, &Options { columns: Some(columns), ..options.clone() })
+    let of = |columns: Vec<String>| {
+        format::open(table, probe, &Options { columns: Some(columns), ..options.clone() })
+    };
+    let names: Vec<String> = match format::open(table, probe, options) {
+        // Each record has keys of its own.
+        Ok(all) if all.schema().kind == Records::Json => return Ok(all),
+        Ok(all) => all.schema().columns.iter().map(|column| column.name.clone()).collect(),
+        // Some columns differ between files, which need not be those that are wanted.
+        Err(e) if e.kind() == Kind::Mismatch => {
+            let is_there = |name: &String| !of(vec![name.clone()]).is_err_and(|e| is_missing(&e));
+            fields.may_begin_in().into_iter().filter(is_there).collect()
+        }
+        Err(e) => return Err(e),
+    };
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    of(fields.columns(&names).map_err(|e| e.at(probe.display()))?)
 }
 
 fn kind_of(value: &Value) -> &'static str {
