@@ -41,6 +41,10 @@ impl Format for Parquet {
         }
     }
 
+    fn open_files(&self, probe: &Probe, keys: &[String], options: &Options) -> Option<Result<SharedSource>> {
+        Some(opened::open_files(probe, keys.to_vec(), options))
+    }
+
     fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
         opened::writer(options)
     }

@@ -122,8 +122,11 @@ pub(crate) fn open(probe: &Probe, options: &Options) -> Result<SharedSource> {
     open_files(probe, keys, options)
 }
 
-// These files as one data set.
-fn open_files(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<SharedSource> {
+/// These files as one data set.
+///
+/// # Errors
+/// As [`Format::open`].
+pub(crate) fn open_files(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<SharedSource> {
     if probe.is_folder {
         discover::refuse_missing_shards(keys.iter().map(String::as_str), |key| probe.store.display(key))?;
     }

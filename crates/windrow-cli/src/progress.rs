@@ -34,9 +34,7 @@ impl<'a> Progress<'a> {
     pub(crate) fn new(doing: &'static str, quiet: bool, interrupt: &'a Interrupt) -> Progress<'a> {
         let shown = match (quiet, io::stderr().is_terminal()) {
             (true, _) => Shown::Nothing,
-            (false, true) => {
-                Shown::Bar(ProgressBar::new(0).with_message(doing))
-            }
+            (false, true) => Shown::Bar(ProgressBar::new(0).with_message(doing)),
             (false, false) => Shown::Lines(Mutex::new(Instant::now())),
         };
         Progress { doing, one: "record", shown, interrupt }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use windrow_core::source::{Column, FileInfo, Kind, Location, Schema, SharedSource, Source};
 use windrow_core::{Error, Lengths, Result, Row, Span, Value, Values};
 
-/// Records that are looked through for the keys that there are, where one is not in the first.
+/// Records that are looked through for the keys that there are, where one is not in the first, and of those behind them again.
 const LOOKED_AT: u64 = 100;
 
 /// Records that are objects as rows of some of their keys; a key that a record lacks is null there.
 ///
 /// # Errors
-/// `Config` for no key, one twice, and one that no record at the beginning has; what reading says.
+/// `Config` for no key, one twice, and one that none of some records has; what reading says.
 pub fn key_rows(records: SharedSource, columns: &[String]) -> Result<SharedSource> {
     Ok(Arc::new(KeyRows::new(records, columns)?))
 }
@@ -26,7 +26,7 @@ impl KeyRows {
     /// Rows of these columns.
     ///
     /// # Errors
-    /// `Config` for no column, one twice, and one that no record at the beginning has; what reading says.
+    /// `Config` for no column, one twice, and one that none of some records has; what reading says.
     pub(super) fn new(records: SharedSource, columns: &[String]) -> Result<KeyRows> {
         if let Some(twice) = (1..columns.len()).find(|at| columns[..*at].contains(&columns[*at])) {
             return Err(Error::config(format!("the column {:?} twice", columns[twice])).field("columns"));
@@ -41,7 +41,8 @@ impl KeyRows {
             return Err(Error::config("the records are values without names").field("columns"));
         }
         let holds = if records.schema().kind == Kind::Json { "JSON" } else { "value" };
-        let column = |name: &String| Column { name: name.clone(), holds: holds.to_string() };
+        let column =
+            |name: &String| Column { name: name.clone(), holds: holds.to_string(), exact: String::new() };
         let rows = KeyRows { records, schema: Schema::rows(columns.iter().map(column).collect()) };
         rows.are_there()?;
         Ok(rows)
@@ -51,7 +52,15 @@ impl KeyRows {
     fn are_there(&self) -> Result<()> {
         let mut missing: Vec<&str> = self.schema.columns.iter().map(|column| column.name.as_str()).collect();
         let mut found: Vec<String> = Vec::new();
-        for record in 0..self.records.len().min(LOOKED_AT) {
+        let first = self.records.len().min(LOOKED_AT);
+        let rest = self.records.len() - first;
+        // Files that were written later may have more keys: some of all others, the last among them.
+        let n_others = rest.min(LOOKED_AT);
+        let others = (1..=n_others).map(|n| {
+            let behind = u128::from(rest) * u128::from(n) / u128::from(n_others);
+            first + behind as u64 - 1
+        });
+        for record in (0..first).chain(others) {
             // What cannot be read says so where it is read.
             let Ok(object) = self.object(record) else { continue };
             missing.retain(|name| object.get(name).is_none());
@@ -61,10 +70,10 @@ impl KeyRows {
             let new = object.into_iter().map(|(key, _)| key).filter(|key| !found.contains(key));
             found.extend(new.collect::<Vec<_>>());
         }
-        let of = self.records.len().min(LOOKED_AT);
+        let of = first + n_others;
         let Some(first) = missing.first().filter(|_| !found.is_empty()) else { return Ok(()) };
         Err(Error::config(format!(
-            "no key {first:?} in the first {of} records, which have {}",
+            "no key {first:?} in {of} records that were looked at, which have {}",
             found.join(", ")
         ))
         .field("columns")

@@ -37,6 +37,31 @@ fn is_listed_as(own: &Node, to: &Node) -> bool {
     }
 }
 
+/// What of a type decides what values are, in words: the same where [`is_read_as`] is true both ways.
+pub(crate) fn exact(node: &Node) -> String {
+    let node = values_of(node);
+    let named = |child: &Node| format!("{}: {}", child.name, exact(child));
+    let fields =
+        |names: &dyn Fn(&Node) -> String| node.children.iter().map(names).collect::<Vec<_>>().join(", ");
+    match &node.kind {
+        Kind::Number(dtype) if dtype.is_integer() => "integer".to_string(),
+        Kind::Number(_) => "float".to_string(),
+        Kind::Decimal(_, scale) => format!("decimal {scale}"),
+        Kind::Text(_) | Kind::View(true) => "text".to_string(),
+        Kind::Bytes(_) | Kind::View(false) | Kind::Fixed(_) => "bytes".to_string(),
+        Kind::Duration(_) => "duration".to_string(),
+        Kind::Timestamp(_, zoned) => format!("timestamp {zoned}"),
+        Kind::List(_) | Kind::FixedList(_) => match &values_of(&node.children[0]).kind {
+            Kind::Number(dtype) => format!("[{dtype}]"),
+            Kind::FixedList(width) => format!("[{width} {}]", exact(&node.children[0])),
+            _ => format!("[{}]", exact(&node.children[0])),
+        },
+        Kind::Struct => format!("{{{}}}", fields(&named)),
+        Kind::Map => format!("({})", fields(&exact)),
+        _ => node.holds(),
+    }
+}
+
 // What the values of a dictionary are.
 fn values_of(node: &Node) -> &Node {
     match &node.kind {

@@ -5,7 +5,7 @@ use windrow_core::format::columns::{Column, Kind as Holds};
 use windrow_core::{Error, Result};
 
 use crate::file::Table;
-use crate::fitted::is_read_as;
+use crate::fitted::{exact, is_read_as};
 use crate::joined::lacking;
 use crate::schema::{Kind, Node};
 use crate::widened::Apart;
@@ -180,7 +180,8 @@ fn described(of: &Matched) -> Column {
         _ if node.is_unread() => Holds::LeftOut,
         _ => Holds::Value,
     };
-    Column { name: node.name.clone(), holds: node.holds(), kind }
+    let exact = if *is_mixed { String::new() } else { exact(node) };
+    Column { name: node.name.clone(), holds: node.holds(), exact, kind }
 }
 
 // The columns of a table that are no shapes of others, with the one that is its shape.

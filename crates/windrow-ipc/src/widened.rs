@@ -135,13 +135,13 @@ fn of_values(a: &Kind, b: &Kind) -> Option<Kind> {
 fn wider(a: DType, b: DType) -> DType {
     let is_signed = |dtype: DType| matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
     let float = |size: usize| match size {
-        ..=2 => DType::F16,
-        ..=4 => DType::F32,
+        0..=2 => DType::F16,
+        3..=4 => DType::F32,
         _ => DType::F64,
     };
     let signed = |size: usize| match size {
-        ..=2 => DType::I16,
-        ..=4 => DType::I32,
+        0..=2 => DType::I16,
+        3..=4 => DType::I32,
         _ => DType::I64,
     };
     match (a.is_integer(), b.is_integer()) {

@@ -75,6 +75,13 @@ pub trait Format: Send + Sync {
         Vec::new()
     }
 
+    /// Opens files of one store as one data set whose columns may differ, in this order; `probe` looks at the first. `None` where
+    /// the format joins no columns.
+    fn open_files(&self, probe: &Probe, keys: &[String], options: &Options) -> Option<Result<SharedSource>> {
+        let _ = (probe, keys, options);
+        None
+    }
+
     /// Whether a folder says itself which of its files are of a split, so that [`Options::part`] names one and words in names
     /// tell nothing.
     fn defines_splits(&self, probe: &Probe) -> bool {
@@ -161,13 +168,7 @@ pub fn open(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<S
 }
 
 fn opened(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<SharedSource> {
-    let checked = match options.verify {
-        Verify::AtOpening => None,
-        Verify::Always => {
-            let rules = FormatRules::strict(probe.table, options);
-            Some(probe.within(Arc::new(Checked::new(probe.store.clone(), rules)))?)
-        }
-    };
+    let checked = checked(probe, options)?;
     let probe = checked.as_ref().unwrap_or(probe);
     lake::refuse(probe)?;
     let format = choose(table, probe, options.format.as_deref().or(options.chosen(table)))?;
@@ -186,6 +187,36 @@ fn opened(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<Sha
         _ => e,
     })?;
     learned(source, options).map_err(|e| e.or_at(probe.display()))
+}
+
+/// Opens files of one store as one data set whose columns may differ, in this order; `probe` looks at the first. `None` where its
+/// format joins no columns.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_files(
+    table: &[&dyn Format],
+    probe: &Probe,
+    keys: &[String],
+    options: &Options,
+) -> Result<Option<SharedSource>> {
+    let checked = checked(probe, options)?;
+    let probe = checked.as_ref().unwrap_or(probe);
+    let format = choose(table, probe, options.format.as_deref().or(options.chosen(table)))?;
+    options.only_those_of(table, format.info()).map_err(|e| e.at(probe.display()))?;
+    let Some(source) = format.open_files(probe, keys, options) else { return Ok(None) };
+    learned(source?, options).map_err(|e| e.or_at(probe.display())).map(Some)
+}
+
+// The same place, where every block that is read is verified.
+fn checked(probe: &Probe, options: &Options) -> Result<Option<Probe>> {
+    match options.verify {
+        Verify::AtOpening => Ok(None),
+        Verify::Always => {
+            let rules = FormatRules::strict(probe.table, options);
+            probe.within(Arc::new(Checked::new(probe.store.clone(), rules))).map(Some)
+        }
+    }
 }
 
 /// The format of `table` that is an index of lines.

@@ -90,7 +90,7 @@ impl FolderColumns {
         if own.kind == Kind::Rows {
             let of_folder = |(name, is_number): &(String, bool)| {
                 let holds = if *is_number { "int64" } else { "text" };
-                (Column { name: name.clone(), holds: holds.to_string() }, None)
+                (Column { name: name.clone(), holds: holds.to_string(), exact: String::new() }, None)
             };
             let mut all: Vec<(Column, Option<usize>)> = own
                 .columns

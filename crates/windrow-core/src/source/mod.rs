@@ -104,6 +104,8 @@ pub struct Column {
     pub name: String,
     /// What a person would call its type: `int64`, `text`, `ndarray int32 [3]`.
     pub holds: String,
+    /// What else of its type decides what values are, such as types of fields; columns that differ in it are not joined as they are.
+    pub exact: String,
 }
 
 /// An array that runs beside the values.

@@ -101,6 +101,11 @@ impl Format for Arrow {
         }
     }
 
+    fn open_files(&self, probe: &Probe, keys: &[String], options: &Options) -> Option<Result<SharedSource>> {
+        let samples = open_files(probe, keys, options);
+        Some(samples.and_then(|samples| columns::open(samples, probe, options)))
+    }
+
     fn writer(&self, options: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>> {
         Ok(Some(Box::new(WriteArrow::of(options)?)))
     }

@@ -74,29 +74,38 @@ impl Format for Jsonl {
             true => keys_below(probe, options)?,
             false => vec![probe.key.clone()],
         };
-        let objects = keys
-            .iter()
-            .map(|key| expanded(&probe.store, key, options.cache_limit))
-            .collect::<Result<Vec<_>>>()?;
-        objects.iter().try_for_each(|object| foreign::refuse_as_text(object.as_ref()))?;
-        keys.iter().zip(&objects).try_for_each(|(key, object)| refuse_array(key, object.as_ref()))?;
-        let rows = Starts::scan(&objects)?;
-        if rows.starts.is_empty() && !options.allow_empty {
-            return Err(Error::corrupt(format!(
-                "expected lines, found 0 bytes in {} file{}",
-                objects.len(),
-                if objects.len() == 1 { "" } else { "s" }
-            ))
-            .at(probe.display())
-            .hint("the copy looks unfinished"));
-        }
-        let files = DataFiles::from_objects(probe.store.clone(), keys, objects);
-        let lines = Arc::new(JsonLines::new(self.name(), rows, files));
-        Ok(match &options.columns {
-            Some(columns) => Arc::new(KeyRows::new(lines, columns)?),
-            None => lines,
-        })
+        open_keys(probe, keys, options)
     }
+
+    fn open_files(&self, probe: &Probe, keys: &[String], options: &Options) -> Option<Result<SharedSource>> {
+        Some(refuse_number_options(options).and_then(|()| open_keys(probe, keys.to_vec(), options)))
+    }
+}
+
+// The lines of these files, or rows of their keys.
+fn open_keys(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<SharedSource> {
+    let objects = keys
+        .iter()
+        .map(|key| expanded(&probe.store, key, options.cache_limit))
+        .collect::<Result<Vec<_>>>()?;
+    objects.iter().try_for_each(|object| foreign::refuse_as_text(object.as_ref()))?;
+    keys.iter().zip(&objects).try_for_each(|(key, object)| refuse_array(key, object.as_ref()))?;
+    let rows = Starts::scan(&objects)?;
+    if rows.starts.is_empty() && !options.allow_empty {
+        return Err(Error::corrupt(format!(
+            "expected lines, found 0 bytes in {} file{}",
+            objects.len(),
+            if objects.len() == 1 { "" } else { "s" }
+        ))
+        .at(probe.display())
+        .hint("the copy looks unfinished"));
+    }
+    let files = DataFiles::from_objects(probe.store.clone(), keys, objects);
+    let lines = Arc::new(JsonLines::new(Jsonl.name(), rows, files));
+    Ok(match &options.columns {
+        Some(columns) => Arc::new(KeyRows::new(lines, columns)?),
+        None => lines,
+    })
 }
 
 // Whether a folder holds a `.json` file of lines that are not series. Data is large, descriptions of it are small: so few

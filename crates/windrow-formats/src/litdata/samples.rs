@@ -29,7 +29,8 @@ impl Samples {
     pub(super) fn new(chunks: Chunks, index: Index) -> Samples {
         let (mut columns, mut parts) = (Vec::new(), Vec::new());
         let mut add = |name: &str, holds: &str, kind| {
-            columns.push(Column { name: name.to_string(), holds: holds.to_string(), kind });
+            let (name, holds) = (name.to_string(), holds.to_string());
+            columns.push(Column { name, holds, exact: String::new(), kind });
         };
         match &index.items {
             Items::Tokens(leaf) => add("", "tokens", kind(leaf)),
@@ -52,6 +53,14 @@ impl Samples {
             }
         }
         Samples { chunks, hash: index.hash, items: index.items, columns, parts }
+    }
+
+    /// The chunk of an item, and the item's number in it.
+    ///
+    /// # Errors
+    /// `OutOfRange`.
+    pub(super) fn find(&self, item: u64) -> Result<(usize, u64)> {
+        self.chunks.find(item)
     }
 
     // The bytes of an item, and where it begins in its file where it is there as it is.

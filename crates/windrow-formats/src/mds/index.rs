@@ -100,8 +100,8 @@ impl Index {
             match &columns {
                 None => columns = Some(of_shard),
                 Some(before) if *before == of_shard => {}
-                Some(_) => {
-                    return Err(Error::mismatch("its columns are not those of the first shard")
+                Some(before) => {
+                    return Err(Error::mismatch(difference(before, &of_shard))
                         .field(format!("shards[{number}].column_names"))
                         .hint("open the parts one by one"));
                 }
@@ -112,6 +112,25 @@ impl Index {
             return Err(Error::corrupt("expected shards, found none").field("shards"));
         };
         Ok(Index { shards, columns, hash })
+    }
+}
+
+// In what the columns of a shard are not those of the first one.
+fn difference(first: &[Column], columns: &[Column]) -> String {
+    let of = |columns: &[Column], name: &str| columns.iter().find(|column| column.name == name).cloned();
+    for column in columns {
+        let (name, text) = (&column.name, &column.text);
+        match of(first, name) {
+            None => return format!("a column {name:?} of {text}, which the first shard lacks"),
+            Some(before) if before.text != *text => {
+                return format!("column {name:?} is {text}, but {} in the first shard", before.text);
+            }
+            Some(_) => {}
+        }
+    }
+    match first.iter().find(|column| of(columns, &column.name).is_none()) {
+        Some(Column { name, text, .. }) => format!("no column {name:?}, which is {text} in the first shard"),
+        None => "its columns are of other sizes, or in another order, than in the first shard".to_string(),
     }
 }
 

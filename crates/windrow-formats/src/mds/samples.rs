@@ -31,6 +31,7 @@ impl Samples {
         let described = index.columns.iter().map(|column| columns::Column {
             name: column.name.clone(),
             holds: column.text.clone(),
+            exact: String::new(),
             kind: match &column.encoding {
                 Encoding::Array(dtype, shape) => Kind::Array(*dtype, shape.clone()),
                 Encoding::Bytes => Kind::Bytes,

@@ -124,7 +124,10 @@ impl<B: Blobs> Records<B> {
             Payload::Json => "JSON",
             Payload::Example => "tf.train.Example",
         };
-        let column = |name: &str, kind| Column { name: name.to_string(), holds: holds.to_string(), kind };
+        let column = |name: &str, kind| {
+            let (name, holds) = (name.to_string(), holds.to_string());
+            Column { name, holds, exact: String::new(), kind }
+        };
         let has_names = matches!(payload, Payload::Json | Payload::Example);
         if let Some(name) = options.columns.iter().flatten().chain(&options.column).find(|_| !has_names) {
             return Err(Error::config(format!("the column {name:?} was asked for, but records are {holds}"))

@@ -105,6 +105,11 @@ impl Format for WebDataset {
         &WebDataset
     }
 
+    fn open_files(&self, probe: &Probe, keys: &[String], options: &Options) -> Option<Result<SharedSource>> {
+        let chosen = keys.iter().map(|key| Chosen { key: key.clone(), excluded: Vec::new() });
+        Some(Archives(chosen.collect()).open(probe, options))
+    }
+
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         let written = manifest(probe).filter(|_| !options.trust);
         written.map_or(Ok(()), |written| probe.check_files(written))?;

@@ -107,8 +107,10 @@ impl Samples {
             .iter()
             .filter(|shard| shard.table.count() > 0)
             .all(|shard| shard.table.is_uniform && shard.table.suffixes.len() == suffixes.len());
-        let column =
-            |name: &str, holds: &str, kind| Column { name: name.to_string(), holds: holds.to_string(), kind };
+        let column = |name: &str, holds: &str, kind| {
+            let (name, holds) = (name.to_string(), holds.to_string());
+            Column { name, holds, exact: String::new(), kind }
+        };
         // Samples with other members each are records of their own, not rows of the same columns.
         let columns = match is_uniform || options.column.is_some() || options.columns.is_some() {
             false => vec![column(WHOLE, "members by suffix", Kind::Value)],

@@ -20,6 +20,7 @@ use crate::opening::paths::Paths;
 use crate::opening::remote::ReadOnce;
 use crate::opening::remote::Stores;
 use crate::opening::resolve::{Found, resolve};
+use crate::opening::together::{may_be_of_columns, together};
 use crate::opening::{open_one, verify_one, with_tokenizer_hash};
 
 impl Paths {
@@ -44,10 +45,26 @@ impl Paths {
         refuse_repeated(&members)?;
         let opened = RefCell::default();
         let join = |options: &Options| {
-            let data = open_each(&members, options, stores)?;
-            let joined = joined(&data);
-            opened.replace(data);
-            joined
+            let one_by_one = open_each(&members, options, stores).and_then(|data| {
+                let joined = joined(&data);
+                opened.replace(data);
+                joined
+            });
+            match one_by_one {
+                Err(e) if may_be_of_columns(&e) => {
+                    match together(self, &members, &with_tokenizer_hash(options)?, stores) {
+                        Ok(Some(data)) => {
+                            let source = data.source().clone();
+                            opened.replace(vec![data]);
+                            Ok(source)
+                        }
+                        // It names the column and both types.
+                        Err(of_columns) if of_columns.kind() == Kind::Mismatch => Err(of_columns),
+                        _ => Err(e),
+                    }
+                }
+                joined => joined,
+            }
         };
         // One of them may be a folder that says a column of what is in it.
         let names: Vec<String> = members.iter().map(|path| format!("{}/", path.display())).collect();

@@ -28,6 +28,8 @@ pub struct Column {
     pub name: String,
     /// What a person would call its type.
     pub holds: String,
+    /// What else of its type decides what values are, as [`source::Column`] has it.
+    pub exact: String,
     /// What can be made of it.
     pub kind: Kind,
 }

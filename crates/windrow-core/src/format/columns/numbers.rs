@@ -28,7 +28,7 @@ impl<S: Samples> Numbers<S> {
     /// # Errors
     /// `Config` for one that holds no numbers; what reading the first sample says.
     pub(super) fn new(samples: S, column: usize, options: &Options) -> Result<Numbers<S>> {
-        let Column { name, kind, holds } = &samples.columns()[column];
+        let Column { name, kind, holds, .. } = &samples.columns()[column];
         let dtype = match (kind, options.dtype) {
             (Kind::Array(..), _) => None,
             (Kind::Bytes, Some(dtype)) => Some(dtype),

@@ -17,8 +17,8 @@ pub(super) struct Rows<S> {
 impl<S: Samples> Rows<S> {
     pub(super) fn new(samples: S, columns: Vec<usize>) -> Rows<S> {
         let column = |number: &usize| {
-            let Column { name, holds, .. } = &samples.columns()[*number];
-            source::Column { name: name.clone(), holds: holds.clone() }
+            let Column { name, holds, exact, .. } = samples.columns()[*number].clone();
+            source::Column { name, holds, exact }
         };
         let schema = Schema::rows(columns.iter().map(column).collect());
         Rows { samples, columns, schema }
