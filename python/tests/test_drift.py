@@ -329,6 +329,27 @@ def test_the_package_reads_optional_keys_of_litdata(tmp_path):
     assert theirs == [row | ({"raw": row["raw"].hex()} if "raw" in row else {}) for row in DRIFTING]
 
 
+def test_chunks_of_litdata_that_are_stored_in_two_ways(tmp_path):
+    # The package stores rows of one type as Arrow, and trees of leaves once a list holds two types.
+    rows = [{"n": i, "x": [i] if i < 5 else ["web", i], **({"tag": "x"} if i == 2 else {})} for i in range(10)]
+    write_litdata(tmp_path / "data", [rows])
+    kinds = {file.read_bytes().endswith(b"LDARW01\0") for file in (tmp_path / "data").glob("chunk-*.bin")}
+    assert kinds == {True, False}
+    ds = wr.open(tmp_path / "data")
+    assert [(row["n"], row["x"]) for row in ds] == [(row["n"], row["x"]) for row in rows]
+    theirs = with_loaders(READ_LITDATA, tmp_path / "data")
+    assert [[(key, value) for key, value in row.items() if key in theirs[i]] for i, row in enumerate(ds)] == [list(row.items()) for row in theirs]
+    assert [row["x"] for row in wr.open(tmp_path / "data", columns=["x"])] == [row["x"] for row in rows]
+    assert wr.verify(tmp_path / "data")["problems"] == []
+    resumed = wr.Loader(ds.rows(), batch_size=2, seed=1)
+    next(resumed)
+    other = wr.Loader(ds.rows(), batch_size=2, seed=1)
+    other.load_state_dict(resumed.state_dict())
+    assert next(resumed) == next(other)
+    with pytest.raises(wr.ConfigError, match="not numbers"):
+        wr.open(tmp_path / "data", column="x")
+
+
 def test_a_column_of_numbers_widens_and_is_traced(typed, tmp_path):
     folder, expected = typed
     name = "items of lists: int32, float32"

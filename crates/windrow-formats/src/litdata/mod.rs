@@ -8,6 +8,7 @@ mod frames;
 mod index;
 mod json_leaf;
 mod leaf;
+mod mixed;
 mod pickled;
 mod rows;
 mod samples;
@@ -24,6 +25,7 @@ use windrow_core::source::SharedSource;
 
 use self::chunks::Chunks;
 use self::index::{Index, Storage};
+use self::mixed::Mixed;
 use self::samples::Samples;
 use self::write::WriteLitData;
 use crate::index_json;
@@ -85,7 +87,14 @@ impl Format for LitData {
         let chunks = Chunks::open(probe, &index)?;
         let may_be = index.storage == Storage::Plain && chunks.files.count() > 0;
         if may_be && rows::is_rows(chunks.files.get(0)?)? {
-            return columns::open(rows::open(probe, chunks, options)?, probe, options);
+            let are_rows = (0..chunks.files.count()).map(|chunk| rows::are_rows(&chunks, chunk));
+            let are_rows = are_rows.collect::<Result<Vec<bool>>>()?;
+            if are_rows.iter().all(|are_rows| *are_rows) {
+                return columns::open(rows::open(probe, chunks, options)?, probe, options);
+            }
+            let (rows, first_rows) = rows::some(probe, &chunks, &are_rows, options)?;
+            let mixed = Mixed::new(rows, Samples::new(chunks, index), first_rows);
+            return columns::open(mixed, probe, options);
         }
         columns::open(Samples::new(chunks, index), probe, options)
     }
