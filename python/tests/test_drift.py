@@ -366,6 +366,31 @@ def test_a_column_of_numbers_widens_and_is_traced(typed, tmp_path):
         assert {place["file"].split("/")[-1] for row in wr.trace(loader, 0) for read in row["reads"] for place in read["locations"]} == {f"part-0.{kind}", f"part-1.{kind}"}
 
 
+def test_conversations_beside_columns_that_differ(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    talk = {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]}
+    for number, value in enumerate(("text", 1)):
+        wr.write(folder / f"part-{number}.parquet", [talk | {"x": value}], to="parquet")
+    options = {"tokenizer": "bytes", "chat": True, "chat_template": "chatml"}
+    with pytest.raises(wr.MismatchError, match='column "x" is int64, but text in'):
+        wr.open(folder)
+    wr.tokenize(folder, tmp_path / "ids", **options)
+    wr.tokenize(iter([talk, talk]), tmp_path / "items", **options)
+    assert [plain(one) for one in wr.open(tmp_path / "ids")] == [plain(one) for one in wr.open(tmp_path / "items")]
+    with pytest.raises(wr.ConfigError, match="no column"):
+        wr.tokenize(folder, tmp_path / "none", messages_field="talks", **options)
+
+
+def test_a_key_that_only_later_files_have_is_found(tmp_path):
+    (tmp_path / "part-0.jsonl").write_text('{"n": 1}\n' * 300)
+    (tmp_path / "part-1.jsonl").write_text('{"n": 2, "tag": "x"}\n' * 300)
+    for way in (tmp_path, str(tmp_path / "*.jsonl")):
+        assert [row["tag"] for row in wr.open(way, columns=["tag"])] == [None] * 300 + ["x"] * 300
+        with pytest.raises(wr.ConfigError, match='no key "tags"'):
+            wr.open(way, columns=["tags"])
+
+
 def test_a_file_without_the_numbers_is_named(tmp_path):
     for number, key in enumerate(("ids", "other")):
         wr.write(tmp_path / f"part-{number}.arrow", [{key: np.arange(3), "n": 1}], to="arrow")
