@@ -10,7 +10,7 @@ use windrow_core::{Array, DType, Error, Result, Row, Value};
 
 use crate::file::Table;
 use crate::fitted::{fitted, recast};
-use crate::matched::{Columns, Own};
+use crate::matched::{Columns, Own, lacking};
 use crate::schema::{Kind, Node};
 use crate::shaped::{listed, shaped, turned};
 
@@ -155,12 +155,6 @@ impl Joined {
                 .field(self.columns[column].name.clone())),
         }
     }
-}
-
-/// The error of records of numbers in a file that lacks their column.
-pub(crate) fn lacking(name: &str) -> Error {
-    Error::unsupported(format!("no column {name:?} in this file; a record of numbers is never null"))
-        .hint("open the files that have it, or rows with @columns@, where it is null")
 }
 
 impl Samples for Joined {

@@ -6,7 +6,6 @@ use windrow_core::{Error, Result};
 
 use crate::file::Table;
 use crate::fitted::{exact, is_read_as};
-use crate::joined::lacking;
 use crate::schema::{Kind, Node};
 use crate::widened::Apart;
 
@@ -146,6 +145,12 @@ impl Columns {
         };
         self.visible.iter().map(own).collect()
     }
+}
+
+/// The error of records of numbers in a file that lacks their column.
+pub(crate) fn lacking(name: &str) -> Error {
+    Error::unsupported(format!("no column {name:?} in this file; a record of numbers is never null"))
+        .hint("open the files that have it, or rows with @columns@, where it is null")
 }
 
 // The error of types of which none holds the values of both.
