@@ -1,6 +1,7 @@
 """Bytes decide, not names: files are read by their content, whatever they are called and however they are compressed."""
 
 import bz2
+import contextlib
 import gzip
 import json
 import zlib
@@ -12,6 +13,7 @@ import pytest
 
 import windrow as wr
 
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "formats.md").read_text()
 ROWS = [{"label": i, "text": f"text {i}"} for i in range(6)]
 
 
@@ -83,3 +85,59 @@ def test_shards_of_mds_in_bzip2(tmp_path: Path) -> None:
         labels(mds(tmp_path / "damaged", packed=b"BZh9 and nothing that is"))
     with pytest.raises(wr.CorruptError, match="expanded; the index says 400"):
         labels(mds(tmp_path / "longer", n_bytes=400))
+
+
+def table() -> list[tuple[str, str, str]]:
+    """The cells of the table of names in docs/formats.md: (name, format, word)."""
+    lines = PAGE[PAGE.index("| a file |") :].split("\n\n")[0].splitlines()
+    names, *rows = ([cell.strip(" `") for cell in line.strip("|").split("|")] for line in [lines[0], *lines[2:]])
+    return [(row[0].replace("`", ""), name, word) for row in rows for name, word in zip(names[1:], row[1:], strict=True)]
+
+
+USUAL = {
+    "tfrecord": "a.tfrecord",
+    "parquet": "a.parquet",
+    "arrow": "a.arrow",
+    "jsonl": "a.jsonl",
+    "json-array": "a.json",
+    "webdataset": "a.tar",
+}
+
+
+@pytest.fixture(scope="module")
+def contents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The same rows in a file of each format."""
+    folder = tmp_path_factory.mktemp("made")
+    for to in ("tfrecord", "parquet", "arrow", "jsonl"):
+        wr.write(folder / USUAL[to], ROWS, to=to)  # type: ignore[arg-type]
+    wr.write(folder / "tars", ROWS, to="webdataset")
+    (folder / USUAL["json-array"]).write_text(json.dumps(ROWS))
+    (tar,) = (folder / "tars").glob("*.tar")
+    tar.rename(folder / USUAL["webdataset"])
+    return {format: (folder / name).read_bytes() for format, name in USUAL.items()}
+
+
+@pytest.mark.parametrize(("called", "format", "word"), table())
+def test_a_cell_of_the_table_of_names(tmp_path: Path, contents: dict[str, bytes], called: str, format: str, word: str) -> None:
+    usual = USUAL[format]
+    name = {
+        "of its usual name": usual,
+        "A.SUFFIX, in capitals": usual.upper(),
+        "gzip inside, .gz": f"{usual}.gz",
+        "gzip inside, of its usual name": usual,
+    }.get(called, called)
+    data = contents[format]
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / name).write_bytes(gzip.compress(data) if called.startswith("gzip") else data)
+    for path in (tmp_path / "data" / name, tmp_path / "data"):
+        if word == "read":
+            ds = wr.open(path)
+            assert (ds.format, len(ds)) == (format, 6)
+            # A sample of a tar has its row in a file of JSON.
+            assert format == "webdataset" or labels(path) == list(range(6))
+            continue
+        with pytest.raises((wr.UnrecognisedError, wr.UnsupportedError)):
+            wr.open(path)
+    if word != "read":
+        with pytest.raises(wr.WindrowError) if word == "error" else contextlib.nullcontext():
+            assert labels(tmp_path / "data" / name, format=format) == list(range(6))
