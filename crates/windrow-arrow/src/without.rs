@@ -22,3 +22,7 @@ pub(crate) fn writer(_: &mut OwnOptions) -> Result<Option<Box<dyn WriteFormat>>>
 pub(crate) fn open(probe: &Probe, _: &Options) -> Result<SharedSource> {
     Err(Error::built_without(INFO.name).at(probe.display()))
 }
+
+pub(crate) fn open_files(probe: &Probe, _: Vec<String>, options: &Options) -> Result<SharedSource> {
+    open(probe, options)
+}
