@@ -16,6 +16,29 @@
 //! assert_eq!(&rendered.text[rendered.learned[0].clone()], "Hello<|im_end|>");
 //! # Ok::<(), windrow_core::Error>(())
 //! ```
+//!
+//! # Modules
+//!
+//! * `chat`: a template and its tokens: renders a conversation, says which text is learned;
+//! * `conversation`: messages and tools of a record, also in the ShareGPT layout;
+//! * `builtin`: templates that come with windrow;
+//! * `found`: templates and special tokens beside a tokenizer;
+//! * `template`: one Jinja template, compiled as transformers compiles it;
+//! * `source`: rewrites the source of a template for the engine: tags, raw blocks, `{% generation %}`;
+//! * `tokens`: the code in a tag, as tokens;
+//! * `expression`: operators and loops that differ between Jinja and the engine;
+//! * `literal`: string literals with the escapes of Python;
+//! * `engine`: filters that differ from those of Jinja for some values;
+//! * `methods`: string methods as Python has them;
+//! * `case`: `str.title` and the filter `title`;
+//! * `space`: white space as Python defines it;
+//! * `indent`: the filter `indent`;
+//! * `iterated`: what loops and filters iterate over;
+//! * `markup`: strings from `safe` and `escape`;
+//! * `written`: values as Python's `str` and `repr` write them;
+//! * `dumps`: JSON as `json.dumps` writes it;
+//! * `exact`: JSON as template values, whole numbers with all digits;
+//! * `record`: the keys of a record, and the JSON text of each.
 
 mod builtin;
 mod case;

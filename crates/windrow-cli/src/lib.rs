@@ -11,6 +11,28 @@
 //! | 4 | a state, plan or tokenizer does not fit the data |
 //! | 5 | partly done: what is there is whole |
 //! | 130 | interrupted, and can be run again |
+//!
+//! # Modules
+//!
+//! * `command`: the commands, a file each; `mod.rs` lists them;
+//! * `args`: option groups that several commands share: what to read, how to slice and order it;
+//! * `options`: rows of an option table as arguments;
+//! * `own_options`: options of a format that is written;
+//! * `to`: what `--to` takes;
+//! * `plan`: a plan as it is typed: JSON, or data and options;
+//! * `mixing`: `windrow inspect --mixing`;
+//! * `speed`: how fast a loader is here;
+//! * `codes`: audio codes as a grid;
+//! * `play`: the sound of a record of codes;
+//! * `no_codec`: stands for `play` in a build without the codec;
+//! * `plot`: a series as a drawing of dots;
+//! * `text`: terminal width, paths as a shell takes them;
+//! * `out`: stdout: lines for people, or one JSON object;
+//! * `progress`: bars, or a line every few seconds;
+//! * `warnings`: warnings on stderr;
+//! * `failure`: how a command fails: message, exit code, JSON;
+//! * `interrupt`: Ctrl-C;
+//! * `spelling`: option names in messages, as arguments.
 
 mod args;
 mod codes;

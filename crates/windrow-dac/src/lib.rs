@@ -13,9 +13,6 @@
 //! # }
 //! ```
 //!
-//! The modules, in the order in which a sample passes through them: `codec` (chunks with what they need around them) → `network`
-//! (the layers, from the weights) → `layer` (one convolution) → `kernels` (its loops) → `quantizer` (codes).
-//!
 //! # What it computes
 //!
 //! What descript-audio-codec 1.0.0 computes in evaluation mode, in float32. A sum of products is taken in another order than
@@ -29,6 +26,21 @@
 //! Nothing in a file is run, and no claim in it is believed before it was compared with the file's size. Where no
 //! description is beside the tensors, it follows from their names and shapes; the sample rate does not, and is taken
 //! to be 44,100 Hz.
+//!
+//! # Modules
+//!
+//! * `codec`: long tracks in chunks, each with the context that its codes depend on;
+//! * `network`: the layers of encoder and decoder, from the weights;
+//! * `layer`: one convolution, as products on shifted views;
+//! * `kernels`: the two inner loops, for the instruction set of this processor;
+//! * `lanes`: a few numbers handled at once: what kernels are written in;
+//! * `quantizer`: residual vector quantisation;
+//! * `signal`: a signal of many channels, in blocks of time;
+//! * `codes`: the codes of a waveform;
+//! * `weights`: tensors of a weight file, by name;
+//! * `config`: the sizes of a codec, declared or derived from its tensors;
+//! * `device`: where a codec runs;
+//! * `candle`: the same network on candle, for GPUs.
 
 #[cfg(feature = "candle")]
 mod candle;

@@ -2,6 +2,50 @@
 //!
 //! Recognising, `inspect`, the table in the docs, the conformance suite and the fuzz list walk the table; nothing else
 //! names a format.
+//!
+//! # Modules
+//!
+//! * `forager`: byte-offset index of JSONL, or of token samples;
+//! * `jsonl`: JSON Lines without an index;
+//! * `json_array`: one JSON array of objects;
+//! * `tokens`: headerless `.bin` files of token IDs, whole or split into documents;
+//! * `llmc`: `.bin` files with the header of llm.c;
+//! * `datatrove`: `.ds` files with document ends, loss and metadata;
+//! * `olmo`: headerless `.npy` with documents in `.csv.gz`;
+//! * `megatron`: `.bin` and `.idx` pairs;
+//! * `shards`: `meta.json` and `.bin` shards of series;
+//! * `parts`: data sets made by many tasks;
+//! * `mds`: MosaicML Streaming;
+//! * `litdata`: LitData;
+//! * `arrow`: Arrow IPC and Feather files, folders of `datasets`;
+//! * `tfrecord`: TFRecord;
+//! * `array_record`: ArrayRecord;
+//! * `bagz`: Bagz;
+//! * `webdataset`: tar archives of samples;
+//! * `npy`: NumPy arrays;
+//! * `npz`: archives of NumPy arrays;
+//! * `series_json`: series in `.json` and `.jsonl`;
+//! * `gluonts`: GluonTS data sets in JSON Lines;
+//! * `yaml`: series in YAML;
+//! * `pickle`: series in Python pickles;
+//! * `csv`: series in CSV and TSV;
+//! * `tsf`: the Monash archive;
+//! * `codes`: pre-encoded audio, `.pt` tensors with prompts;
+//! * `collection`: folders of many series files;
+//! * `arrays`: shared by npy and npz: which records an array holds;
+//! * `converted`: shared by text formats of series: converted once into a file of the cache;
+//! * `empty_part`: shared: parts of data without a record;
+//! * `firsts`: shared: records of several files, numbered one file after the other;
+//! * `in_files`: shared: formats whose data are files of one kind; `FileKind` is the short way to add one;
+//! * `index_json`: shared by mds and litdata: folders with an `index.json`;
+//! * `json_lines`: shared: records that are lines of JSON;
+//! * `json_value`: shared: JSON text as values, with all digits of whole numbers;
+//! * `key_rows`: shared: some keys of JSON objects or examples, as rows;
+//! * `open_options`: options of opening that only some of these formats follow;
+//! * `payload`: shared by tfrecord, array_record and bagz: what a record of bytes holds;
+//! * `protobuf`: shared: Protocol Buffers messages, field by field;
+//! * `token_runs`: shared by llmc, datatrove and olmo: records that are runs of values in files;
+//! * `written_folder`: shared by mds, litdata and webdataset: writes a folder of files with its manifest.
 
 mod array_record;
 mod arrays;

@@ -2,6 +2,33 @@
 //!
 //! What a task writes becomes visible by renames at its very end, the manifest last: a reader sees a whole data set or
 //! none. A task that was stopped leaves a hidden work folder (`.<task>.tmp-<hash>`), from which the same task continues.
+//!
+//! # Modules
+//!
+//! * `tokenize`: text to token samples: options, output place, inputs, encoding, publishing;
+//! * `write`: records into any format that windrow writes, one by one or from a whole source;
+//! * `prep`: a job in tasks over many workers: plan, task, part, status, merge, join;
+//! * `verify`: compares every declared value of a manifest and an index with the bytes;
+//! * `index`: the byte-offset index of JSON Lines;
+//! * `dummy`: random tokens to try things with;
+//! * `encode`: the trait that an encoder implements, and checks of what it returns;
+//! * `ids`: the token IDs that an encoder returns;
+//! * `fields`: which text an encoder takes of a record;
+//! * `input`: one input file, plain or compressed, as a stream of bytes;
+//! * `text_input`: one input of texts: lines or rows;
+//! * `chunks`: inputs as chunks of whole records;
+//! * `lines`: line ends in bytes that arrive in pieces;
+//! * `ordinary`: fast path: the string in a field of an ordinary JSON line, in one pass;
+//! * `text`: the text of one field of a JSON line, borrowed where possible;
+//! * `rows`: one input of rows: which columns are taken;
+//! * `handed`: texts that a program hands over one by one;
+//! * `seen`: what is known of handed-over texts;
+//! * `skipped`: damaged records that are left out: count, list, limit;
+//! * `pipeline`: reads and encodes on several threads, takes results in order, in bounded memory;
+//! * `fed`: workers that the calling thread feeds, for texts from one thread only;
+//! * `pack`: packs encoded documents into samples, with checkpoints;
+//! * `names`: one output name per input;
+//! * `places`: where inputs are: local paths and URLs.
 
 mod chunks;
 mod dummy;

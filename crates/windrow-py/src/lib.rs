@@ -1,4 +1,13 @@
 //! windrow for Python: handles, one error mapping, and buffers handed over without a copy.
+//!
+//! # Modules
+//!
+//! * `dataset`: an opened data set, and the methods that make views;
+//! * `view`: views and mixtures: samples by number;
+//! * `loader`: batches, states, delivery, trace, answers about a plan;
+//! * `prepare`: index, tokenize, write, convert, verify, tasks;
+//! * `sound`: sound files, the codec, codes, folders;
+//! * `python`: conversions between Python and Rust: arrays, dtypes, rows, errors, Ctrl-C.
 
 mod dataset;
 mod loader;

@@ -4,6 +4,32 @@
 //! A [`Remote`] is a [`Store`](windrow_core::store::Store) as any other: formats read it and know nothing of networks. What
 //! was fetched is kept in a sparse copy beside a checksum for each 64 KiB, or in memory. Threads, sockets and locks belong to
 //! a process: the child of a fork makes its own.
+//!
+//! # Modules
+//!
+//! * `url`: which store, and which key in it;
+//! * `options`: how stores are asked, and what is cached;
+//! * `store`: a bucket or server as a store of the core;
+//! * `object`: one remote object, read by position;
+//! * `place`: a bucket or server: how it is asked, and what was listed of it;
+//! * `backend`: one request each: S3, Google Cloud Storage, Azure, HTTP, the Hub;
+//! * `attempt`: retries, deadlines, a second request beside a late one;
+//! * `trouble`: what failed, and whether a retry may help;
+//! * `net`: the runtime and its threads, one per process;
+//! * `queue`: what to fetch, in order, up to 64 requests at a time;
+//! * `ranges`: which byte ranges become one request;
+//! * `copy`: one object in this process: what is here, what is on its way;
+//! * `copies`: objects opened recently, so that they are not asked for again;
+//! * `held`: what was fetched: a sparse copy on disk, or memory;
+//! * `stream`: an object's bytes as they arrive, cached nowhere;
+//! * `put`: writes objects, large ones in parts;
+//! * `list`: a folder, from its manifest or from the store;
+//! * `listed`: what a store listed;
+//! * `told`: what a manifest says is in a folder;
+//! * `by_name`: an object and its neighbours in one listing;
+//! * `names`: objects whose names begin alike;
+//! * `measure`: latency and bandwidth, by which an order is chosen;
+//! * `stats`: counts of requests.
 
 mod attempt;
 mod backend;

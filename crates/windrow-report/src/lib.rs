@@ -2,6 +2,25 @@
 //!
 //! [`Subject::open`] finds out what is at a path: records of some format, or sound files. [`of_records`] and [`of_sound`]
 //! make the page. Of much data a sample is read, the same at every run, and the page says so.
+//!
+//! # Modules
+//!
+//! * `subject`: what is at a path: records of a format, or sound files;
+//! * `sample`: which records are read;
+//! * `records`: the page about records;
+//! * `json`: keys of JSON records;
+//! * `lengths`: lengths of records;
+//! * `series`: values, missing points, plots with windows;
+//! * `tokens`: the most frequent token IDs;
+//! * `view`: what a view covers, and some samples;
+//! * `codes`: audio codes: durations, prompts, codebook use, crops;
+//! * `sound`: sound files: durations, levels, spectrograms;
+//! * `durations`: how long tracks and files last;
+//! * `histogram`: bars of equal width or equal factor;
+//! * `page`: sections, tables, drawings; escapes everything;
+//! * `picture`: PNG pictures in the page;
+//! * `svg`: drawings that stretch with the page;
+//! * `watch`: stops when the caller wants to stop.
 
 mod codes;
 mod durations;

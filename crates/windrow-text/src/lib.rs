@@ -21,6 +21,25 @@
 //! assert_eq!(tokenizer.resolve_eos("auto")?, Some(100_257));
 //! # Ok::<(), windrow_text::Error>(())
 //! ```
+//!
+//! # Modules
+//!
+//! * `names`: names of the built-in tokenizers, and the nearest one to a misspelt name;
+//! * `tokenizer`: the type that a caller holds;
+//! * `engine`: the trait of what turns text into token IDs;
+//! * `bytes`: the tokenizer `bytes`;
+//! * `named`: the built-in vocabularies;
+//! * `json`: a Hugging Face `tokenizer.json`;
+//! * `definition`: what a `tokenizer.json` declares, checked before it is used;
+//! * `fast`: the fast path for most `tokenizer.json` files, equal to the tokenizers library;
+//! * `pretokens`: a per-thread cache of words and their token IDs;
+//! * `scores`: the scores of a unigram vocabulary;
+//! * `coinciding`: added tokens that normalise to the same text;
+//! * `hard`: strings in which tokenizers are known to differ;
+//! * `golden`: a hash of the definition, and IDs of hard strings: what tells tokenizers apart;
+//! * `lock`: which tokenizer made the IDs, and the refusal of another one;
+//! * `eos`: which ID ends a document;
+//! * `beside`: the EOS token that files beside a `tokenizer.json` name.
 
 mod names;
 mod tokenizer;

@@ -21,6 +21,21 @@
 //!
 //! This crate is the facade: [`open`] finds the format among those of all crates, [`Dataset`] slices records into samples,
 //! [`LoaderBuilder`] makes a loader. What they are made of is in [`windrow_core`], re-exported here as [`dev`].
+//!
+//! # Modules
+//!
+//! * `opening`: `open`: the path, the format that recognises it, options, joining, splitting;
+//! * `views`: how records are sliced: a file per view with its options; scalers, grouping, recipes of views;
+//! * `order`: which order is chosen, and what it costs: blocks, memory, measured stores;
+//! * `mix`: several views as one, each with its share;
+//! * `run`: the loader builder, ranks, the plan as text and back, trace, metrics;
+//! * `prepare`: index, tokenize, convert, write, chat encoders;
+//! * `prep`: preparation in tasks over many machines;
+//! * `output`: writes to a local path, or to a URL by way of a local folder;
+//! * `download`: data sets of the Hub, buckets or the web into a folder, resumed and verified;
+//! * `sound`: sound files and prompts into codes;
+//! * `preview`: what frontends show of data;
+//! * `pages`: runs the Rust examples of README.md and docs/.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 /// How data is opened and written: options, and what is said of each format.

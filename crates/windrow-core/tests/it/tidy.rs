@@ -1,5 +1,6 @@
 //! Rules of the code base that the compiler does not keep: which module may name which, and where files are touched.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -177,5 +178,60 @@ fn every_file_says_in_its_first_line_what_it_is_for() {
         let text = fs::read_to_string(&path).unwrap();
         let first = text.lines().next().unwrap_or_default();
         assert!(first.starts_with("//! ") && first.len() > 20, "{}: first line is {first:?}", path.display());
+    }
+}
+
+/// What the list of modules in a crate's `//!` names: lines of `` * `name`: … ``.
+fn listed(text: &str) -> BTreeSet<String> {
+    let docs = text.lines().filter_map(|line| line.strip_prefix("//! * `"));
+    docs.filter_map(|line| line.split_once("`:")).map(|(name, _)| name.to_string()).collect()
+}
+
+#[test]
+fn every_crate_says_what_each_of_its_modules_is_for() {
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).unwrap() {
+        let src = entry.unwrap().path().join("src");
+        let entries = fs::read_dir(&src).unwrap().map(|entry| entry.unwrap().path());
+        let modules: BTreeSet<String> = entries
+            .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+            .filter(|name| name != "lib" && name != "main")
+            .collect();
+        let root = src.join("lib.rs");
+        let listed = listed(&fs::read_to_string(&root).unwrap());
+        let differing: Vec<&String> = modules.symmetric_difference(&listed).collect();
+        assert!(differing.is_empty(), "{}: its //! and its folder differ in {differing:?}", root.display());
+    }
+}
+
+#[test]
+fn the_map_fits_on_a_page() {
+    let map = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
+    let text = fs::read_to_string(map).unwrap();
+    assert!(text.lines().count() <= 120, "{} lines", text.lines().count());
+    for (i, line) in text.lines().enumerate() {
+        assert!(line.chars().count() <= 120, "line {} has {} characters", i + 1, line.chars().count());
+    }
+}
+
+/// A file as the map names it, by crate and path below `src`: `core:view/fit.rs`. None for other text.
+fn named_file(text: &str) -> Option<PathBuf> {
+    let (name, path) =
+        text.split_once(':').filter(|(_, path)| path.ends_with(".rs") || path.ends_with(".py"))?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Some(match name {
+        "python" => root.join("python/windrow").join(path),
+        "facade" => root.join("crates/windrow/src").join(path),
+        name => sources_of(&format!("windrow-{name}")).join(path),
+    })
+}
+
+#[test]
+fn files_that_the_map_names_are_there() {
+    let map = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
+    let text = fs::read_to_string(map).unwrap();
+    let files: Vec<PathBuf> = text.split('`').skip(1).step_by(2).filter_map(named_file).collect();
+    assert!(files.len() > 10, "{files:?}");
+    for file in files {
+        assert!(file.is_file(), "{}", file.display());
     }
 }
