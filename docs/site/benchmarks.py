@@ -27,15 +27,15 @@ CHARTS = [
     Chart(
         "Shuffled tokens",
         "a",
-        "Shuffled rows of 1,024 tokens out of 500 M uint16 tokens, as int64 inputs and labels, 32 in a batch. The limit only widens the "
-        "same bytes.",
+        "Shuffled rows of 1,024 tokens out of 500 M uint16 tokens, as int64 inputs and labels, 32 in a batch. The plain loop only widens the "
+        "same bytes, without prefetch.",
         "samples a second",
         "tokens.py",
         {
             "windrow, 2 threads": "windrow, 2 threads",
             "windrow, 1 thread": "windrow, 1 thread",
-            "limit: widen, 2 threads": "limit, 2 threads",
-            "limit: widen, 1 thread": "limit, 1 thread",
+            "limit: widen, 2 threads": "plain loop, 2 threads",
+            "limit: widen, 1 thread": "plain loop, 1 thread",
             "numpy memmap, fancy index, views": "NumPy memmap, fancy index, views",
             "numpy memmap, fancy index, contiguous": "NumPy memmap, fancy index, contiguous",
             "DataLoader over a windrow view, 0 workers": "DataLoader over a windrow view, 0 workers",
@@ -108,12 +108,12 @@ CHARTS = [
     Chart(
         "Windows of time series",
         "g",
-        "Windows of 256 points of 20,000 series, scaled. The limit reads and scales the same bytes.",
+        "Windows of 256 points of 20,000 series, scaled. The plain loop reads and scales the same bytes, without prefetch.",
         "windows a second",
         "series.py",
         {
             "windrow, 2 threads": "windrow, 2 threads",
-            "limit: read and scale, 2 threads": "limit, 2 threads",
+            "limit: read and scale, 2 threads": "plain loop, 2 threads",
             "numpy, vectorised, statistics known": "NumPy, vectorised, statistics known",
             "DataLoader over a windrow view, 2 workers": "DataLoader over a windrow view, 2 workers",
             "data set as described, 2 workers": "a data set that scales for each window, DataLoader, 2 workers",

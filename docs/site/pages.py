@@ -44,8 +44,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     made = {path: reference.page(path) for path in reference.PAGES}
     made |= {"benchmarks.md": benchmarks.page(), **notebooks.pages()}
     texts = [*made.values(), *(file.content_string for file in files.documentation_pages())]
-    made |= {name: (ROOT / name).read_text(encoding="utf-8") for name in ROOT_PAGES}
-    for linked in sorted({target for text in texts for target in _links_out(text)}):
+    of_root = {name: (ROOT / name).read_text(encoding="utf-8") for name in ROOT_PAGES}
+    made |= of_root
+    linked_files = {target for text in texts for target in _links_out(text)}
+    linked_files |= {link[1] for text in of_root.values() for link in LINK.finditer(text) if _is_source(link[1])}
+    for linked in sorted(linked_files):
         made[_source_page(linked)] = _source(linked)
     for path, text in made.items():
         files.append(File.generated(config, path, content=text))
@@ -58,7 +61,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if path.startswith(("source/", "reference/", "notebooks/")):
         return markdown
     if path in ROOT_PAGES:
-        return LINK.sub(lambda found: f"]({found[1].removeprefix('docs/')}{found[2] or ''})", markdown)
+        return LINK.sub(_link_of_root, markdown)
     markdown = _outside_fences(markdown, lambda text: LINK.sub(_link, text))
     return CARDS.sub(_cards, TABS.sub(_tabs, markdown))
 
@@ -93,6 +96,16 @@ def _link(found: re.Match[str]) -> str:
         return f"]({target.removesuffix('.ipynb')}.md{part})" if target.endswith(".ipynb") else found[0]
     inside = target.removeprefix("../")
     return f"]({inside if inside in ROOT_PAGES else _source_page(inside)}{part})"
+
+
+def _link_of_root(found: re.Match[str]) -> str:
+    target = found[1]
+    return f"]({_source_page(target) if _is_source(target) else target.removeprefix('docs/')}{found[2] or ''})"
+
+
+def _is_source(target: str) -> bool:
+    """Whether a document at the root links a file by it that is no page of its own."""
+    return target not in ROOT_PAGES and not target.startswith("docs/") and (ROOT / target).is_file()
 
 
 def _source_page(path: str) -> str:

@@ -39,6 +39,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
 PICTURES = ROOT / "docs" / "images"
 PICTURE = re.compile(r"!\[(.*?)\]\((.*?)\)")
+# One picture for day and night: what it shows is said once.
+PICTURES_BY_LIGHT = re.compile(r'<picture>\s*<source [^>]*srcset="(.*?)">\s*<img src="(.*?)" alt="(.*?)">\s*</picture>')
 FENCE = re.compile(r"^```(\w*)\s*$")
 COMMENT = re.compile(r"^<!-- (needs|file|engine): (.+?) -->$")
 PROGRAMS = {
@@ -251,7 +253,11 @@ def test_page(page: str, tmp_path: Path) -> None:
 def test_pages_name_every_picture_and_say_what_it_shows() -> None:
     named = set()
     for page in PAGES:
-        for shows, path in PICTURE.findall((ROOT / page).read_text(encoding="utf-8")):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        shown = PICTURE.findall(text)
+        for dark, light, shows in PICTURES_BY_LIGHT.findall(text):
+            shown += [(shows, dark), (shows, light)]
+        for shows, path in shown:
             picture = (ROOT / page).parent / path
             assert shows, f"{page}: {path} says nothing to those who cannot see it"
             assert picture.is_file(), f"{page}: {path} is not there"
