@@ -128,7 +128,7 @@ bench: py
 	cargo build --release --quiet -p windrow-bench
 	$(BIN)/python benches/run.py
 
-# The pictures of docs/time-series.md and the pages of docs/gallery, from testdata.
+# The pictures of README.md and docs/time-series.md, and the pages of docs/gallery, from testdata.
 pictures: py
 	$(BIN)/python docs/pictures.py
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python docs/gallery.py
