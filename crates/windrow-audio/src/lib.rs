@@ -24,7 +24,7 @@
 //! # Modules
 //!
 //! * `decoder`: a file as blocks of samples, or as one waveform;
-//! * `options`: what a caller chooses: rate, channels, quality;
+//! * `options`: what a caller chooses: sample rate, resampling quality, whether damaged parts are skipped;
 //! * `waveform`: samples, channel by channel;
 //! * `resample`: another sample rate, block by block;
 //! * `container`: the kind of file, by its first bytes;
