@@ -289,3 +289,58 @@ def test_views_of_frames_go_to_workers(tmp_path: Any, monkeypatch: pytest.Monkey
         batches = [DataLoader(each, batch_size=2, num_workers=n, multiprocessing_context=c) for n, c in ((0, None), (1, "spawn"))]
         plain, spawned = ([batch["input_ids"].tolist() for batch in loader] for loader in batches)
         assert plain == spawned and plain
+
+
+FEATURES: dict[str, Any] = {
+    "feat_dynamic_real": ["price", "temperature"],
+    "feat_dynamic_cat": "holiday",
+    "past_feat_dynamic_real": ["sold"],
+    "feat_static_real": ["area"],
+    "feat_static_cat": ["shop", "kind"],
+}
+
+
+def with_features() -> pd.DataFrame:
+    df = long_frame("float32")
+    n = np.arange(len(df))
+    of_series = df["unique_id"].map({"b": 0, "a": 1, "c": 2})
+    return df.assign(
+        price=n / 4, temperature=-n.astype("float32"), holiday=n % 3 == 0, sold=n * 2, area=of_series + 0.5, shop=of_series, kind=of_series % 2
+    )
+
+
+def test_columns_are_covariates_as_gluonts_has_them(of: Callable[[pd.DataFrame], Any], tmp_path: Any) -> None:
+    df = with_features()
+    ds = wr.from_frame(of(df), **FEATURES)
+    wr.write(tmp_path / "kept", ds, to="shards")
+    view: Any = None
+    for number, (name, rows) in enumerate(df.groupby("unique_id", sort=False)):
+        assert ds.extras(number)["item_id"] == name
+        for data in (ds, wr.open(tmp_path / "kept")):
+            view = data.windows(10, stride=7, labels=None, fields=["item", "start", *FEATURES])
+            for sample in view:
+                if sample["item"] != number:
+                    continue
+                part = rows.iloc[int(sample["start"]) :][:10]
+                np.testing.assert_array_equal(sample["input_ids"], part["y"])
+                np.testing.assert_array_equal(sample["feat_dynamic_real"], part[["price", "temperature"]].to_numpy("float32"))
+                np.testing.assert_array_equal(sample["feat_dynamic_cat"], part[["holiday"]].to_numpy("int64"))
+                np.testing.assert_array_equal(sample["past_feat_dynamic_real"], part[["sold"]].to_numpy("float32"))
+                np.testing.assert_array_equal(sample["feat_static_real"], part[["area"]].to_numpy("float32")[0])
+                np.testing.assert_array_equal(sample["feat_static_cat"], part[["shop", "kind"]].to_numpy()[0])
+    assert {int(sample["item"]) for sample in view} == {0, 1, 2}
+
+
+def test_covariates_that_do_not_fit_are_refused_with_the_row(of: Callable[[pd.DataFrame], Any]) -> None:
+    df = with_features()
+    for given, says in [
+        ({"feat_static_cat": ["shop", "sold"]}, "row 1: 'sold' is 2, and 0 in the first row of its series"),
+        ({"feat_dynamic_cat": "price"}, "row 1: 'price' holds 0.25, feat_dynamic_cat takes whole numbers"),
+        ({"feat_dynamic_real": []}, "feat_dynamic_real=[]"),
+        ({"feat_dynamic_real": ["prices"]}, "feat_dynamic_real='prices': no column is called so"),
+    ]:
+        with pytest.raises(wr.ConfigError) as error:
+            wr.from_frame(of(df), **given)  # type: ignore[arg-type]
+        assert says in str(error.value) and "hint: " in str(error.value)
+    with pytest.raises(wr.ConfigError, match="of a frame whose columns are series"):
+        wr.from_frame(of(df.drop(columns="unique_id")), layout="wide", feat_dynamic_real="price")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Any, Literal
 
@@ -25,6 +25,11 @@ def from_frame(
     target_col: str = "y",
     freq: str | None = None,
     mask_column: str | Sequence[str] | None = "auto",
+    feat_dynamic_real: str | Sequence[str] | None = None,
+    feat_dynamic_cat: str | Sequence[str] | None = None,
+    past_feat_dynamic_real: str | Sequence[str] | None = None,
+    feat_static_real: str | Sequence[str] | None = None,
+    feat_static_cat: str | Sequence[str] | None = None,
 ) -> Dataset:
     """The series of a pandas or polars frame as a data set, as if a file held them.
 
@@ -40,16 +45,23 @@ def from_frame(
             is one series ``[T, C]``.
         id_col: of a long frame, the column that says of which series a row is.
         time_col: the column of times: dates, or whole numbers; of a wide frame that has none, pandas's index of dates is taken.
-            Other columns of a long frame are left out.
+            Other columns of a long frame are left out, unless an argument names them.
         target_col: of a long frame, the column of values.
         freq: the frequency in pandas's words, such as ``"h"``, ``"15min"``, ``"MS"``. If not given it is found from the times, and
             weeks, quarters and years are named for each series by its own, such as ``"W-MON"`` and ``"W-TUE"``.
         mask_column: of a long frame of whole numbers, such as token IDs, the columns that say which of them are learned, as
             ``wr.open`` has it: ``"auto"`` finds ``loss_mask``, ``labels`` and the others by their names, None takes no mask.
+        feat_dynamic_real: of a long frame, the columns with a number for each time, such as prices; they are beside each record as
+            GluonTS has them, ``[features, T]``, and ``fields=["feat_dynamic_real"]`` of ``windows`` reads them.
+        feat_dynamic_cat: the same of whole numbers, such as holidays by number.
+        past_feat_dynamic_real: the same of what is not known ahead.
+        feat_static_real: of a long frame, the columns with one number for each series, the same in all its rows: ``[features]``.
+        feat_static_cat: the same of whole numbers, such as shops by number.
 
     Raises:
         ConfigError: anything but such a frame; a column that is not there or holds no numbers; times that have a zone, are missing,
-            not in order or not regular, with the row; times of another frequency than ``freq``.
+            not in order or not regular, with the row; times of another frequency than ``freq``; a static feature that changes within a
+            series, with the row; categories that are not whole numbers.
 
     >>> import windrow as wr, pandas as pd
     >>> days = pd.date_range("2024-01-01", periods=4)
@@ -64,8 +76,18 @@ def from_frame(
     if layout not in ("long", "wide", "channels"):
         raise failure(ConfigError, f"layout={layout!r}", hint='one of "long", "wide" and "channels"')
     frame = _Frame(df)
+    given = {
+        "feat_dynamic_real": feat_dynamic_real,
+        "feat_dynamic_cat": feat_dynamic_cat,
+        "past_feat_dynamic_real": past_feat_dynamic_real,
+        "feat_static_real": feat_static_real,
+        "feat_static_cat": feat_static_cat,
+    }
+    features = {name: [columns] if isinstance(columns, str) else list(columns) for name, columns in given.items() if columns is not None}
     if layout == "long":
-        return _long(frame, id_col, time_col, target_col, freq, mask_column)
+        return _long(frame, id_col, time_col, target_col, freq, mask_column, features)
+    for name in features:
+        raise failure(ConfigError, f"{name}= of a frame whose columns are series", hint='layout="long" has features')
     if mask_column not in ("auto", None):
         raise failure(ConfigError, f"mask_column={mask_column!r} of a frame whose columns are series", hint='layout="long" has masks')
     return _wide(frame, time_col, freq, layout == "channels")
@@ -207,7 +229,13 @@ def _masks(frame: _Frame, of: npt.NDArray[Any], taken: tuple[str, ...], asked: s
 
 
 def _long(
-    frame: _Frame, id_col: str, time_col: str, target_col: str, freq: str | None, mask_column: str | Sequence[str] | None
+    frame: _Frame,
+    id_col: str,
+    time_col: str,
+    target_col: str,
+    freq: str | None,
+    mask_column: str | Sequence[str] | None,
+    features: dict[str, list[str]],
 ) -> Dataset:
     for name, argument in ((id_col, "id_col"), (time_col, "time_col"), (target_col, "target_col")):
         frame.need(name, argument)
@@ -230,13 +258,60 @@ def _long(
     ends = np.r_[starts[1:], len(values)]
     arrays = [values[start:end] for start, end in zip(starts, ends)]
     beside = [_beside(_plain(ids, int(start)), times[start], of_series) for start, of_series in zip(starts, freqs)]
-    for name, mask in _masks(frame, values, (id_col, time_col, target_col), mask_column).items():
+    taken = (id_col, time_col, target_col, *(column for columns in features.values() for column in columns))
+    for name, columns in features.items():
+        for of_series, feature in zip(beside, _features(frame, name, columns, starts, ends)):
+            of_series[name] = feature
+    for name, mask in _masks(frame, values, taken, mask_column).items():
         for of_series, start, end in zip(beside, starts, ends):
             of_series[name] = mask[start:end]
     if mask_column == "auto":
         return _in_memory(arrays, beside)
     named = [mask_column] if isinstance(mask_column, str) else list(mask_column or ())
     return _in_memory(arrays, beside, json.dumps({"mask_column": named}))
+
+
+def _features(
+    frame: _Frame, name: str, columns: list[str], starts: npt.NDArray[Any], ends: npt.NDArray[Any]
+) -> Iterator[list[Any]]:
+    # Of each series, as GluonTS has them: [features, T], or [features] of what does not change in it.
+    if not columns:
+        raise failure(ConfigError, f"{name}=[]", hint="name one column at least, or leave it out")
+    for column in columns:
+        frame.need(column, name)
+    is_static, is_category = "_static_" in name, name.endswith("_cat")
+    dtype = np.int64 if is_category else np.float64
+    found = []
+    for column in columns:
+        numbers = frame.numbers(column, of_mask=True)
+        if is_category:
+            wrong = np.flatnonzero(~np.isfinite(numbers) | (numbers != np.floor(numbers)))
+            if len(wrong):
+                row = int(wrong[0])
+                raise failure(
+                    ConfigError,
+                    f"row {row}: {column!r} holds {numbers[row]}, {name} takes whole numbers",
+                    hint="number the categories, from 0 on; what is missing has a number too",
+                )
+        if is_static:
+            _unchanging(numbers, column, starts, ends)
+        found.append(numbers.astype(dtype))
+    all_of_them = np.stack(found)
+    for start, end in zip(starts, ends):
+        # Lists: every format that wr.write makes has a place for them.
+        yield (all_of_them[:, start] if is_static else all_of_them[:, start:end]).tolist()
+
+
+def _unchanging(numbers: npt.NDArray[Any], column: str, starts: npt.NDArray[Any], ends: npt.NDArray[Any]) -> None:
+    firsts = np.repeat(numbers[starts], ends - starts)
+    rows = np.flatnonzero((numbers != firsts) & ~(np.isnan(numbers) & np.isnan(firsts)))
+    if len(rows):
+        row = int(rows[0])
+        raise failure(
+            ConfigError,
+            f"row {row}: {column!r} is {numbers[row]}, and {firsts[row]} in the first row of its series",
+            hint="name columns that change in time with feat_dynamic_real or feat_dynamic_cat",
+        )
 
 
 def _codes(frame: _Frame, ids: Any) -> npt.NDArray[Any]:
