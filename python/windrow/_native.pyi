@@ -1,6 +1,7 @@
 """The compiled module: what `windrow` re-exports. Docstrings stand on the objects themselves."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from datetime import date
 from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, SupportsIndex, TypeAlias, final, overload
@@ -14,6 +15,7 @@ _Path: TypeAlias = str | PathLike[str]
 _Paths: TypeAlias = _Path | Sequence[_Path]
 _DType: TypeAlias = Any  # a name, np.dtype, a scalar type, torch.int64, jnp.bfloat16
 _Several: TypeAlias = slice | Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]
+_Time: TypeAlias = str | date | np.datetime64
 _Ids: TypeAlias = Sequence[int] | npt.NDArray[np.integer[Any]]
 # Arrays; values of any kind in a view of rows.
 _Sample: TypeAlias = dict[str, Any]
@@ -102,7 +104,14 @@ class Dataset:
     def info(self) -> dict[str, Any]: ...
     def length(self, i: SupportsIndex) -> int: ...
     def split(self, validation: float, *, seed: SupportsIndex = 0) -> tuple[Dataset, Dataset]: ...
-    def split_by_time(self, *fractions: float, context: SupportsIndex = 0) -> tuple[Dataset, ...]: ...
+    def split_by_time(
+        self,
+        *fractions: float,
+        at: _Time | Iterable[_Time] | None = None,
+        last: SupportsIndex | Iterable[SupportsIndex] | None = None,
+        freq: str | None = None,
+        context: SupportsIndex = 0,
+    ) -> tuple[Dataset, ...]: ...
     windows = dataset.windows
     segments = dataset.segments
     pack = dataset.pack

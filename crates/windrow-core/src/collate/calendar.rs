@@ -1,6 +1,6 @@
 //! Times that go on by a frequency, as pandas counts its periods, and what is learned of them.
 
-use chrono::{Datelike, NaiveDate, NaiveTime};
+use chrono::{Datelike, NaiveDate, NaiveDateTime, NaiveTime};
 
 use crate::error::{Error, Result};
 
@@ -244,14 +244,14 @@ pub(super) fn agree(one: &str, other: &str) -> Option<bool> {
 }
 
 // Whether times are the starts of months, quarters or years, `S`, or their ends, `E`.
-fn side_of(text: &str) -> Option<char> {
+pub(super) fn side_of(text: &str) -> Option<char> {
     let name = text.trim_start_matches(|c: char| c.is_ascii_digit()).split('-').next()?;
     let side = name.strip_prefix(['M', 'Q', 'Y', 'A'])?;
     matches!(side, "S" | "E").then(|| side.chars().next()).flatten()
 }
 
 // How many of the smallest unit that a frequency is a multiple of: nanoseconds, months, or business days.
-fn length_of(text: &str) -> Option<(i128, char)> {
+pub(super) fn length_of(text: &str) -> Option<(i128, char)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let n: i128 = if digits == 0 { 1 } else { text[..digits].parse().ok()? };
     let name = text[digits..].split('-').next().unwrap_or_default();
@@ -274,12 +274,12 @@ fn length_of(text: &str) -> Option<(i128, char)> {
     Some((n.checked_mul(size)?, unit))
 }
 
-/// Seconds since 1970 of a time as text: `2021`, `2021-03`, `2021-03-05`, `2021-03-05 13:45:30.5`, or with a `T` between date and time.
-/// Fractions of a second are left out.
-///
-/// # Errors
-/// `Config` for another text.
-pub(super) fn seconds_of(text: &str) -> Result<i64> {
+/// How a time is written as text.
+pub(super) const HOW_TIMES_ARE_WRITTEN: &str =
+    "a time is written as 2021-03-05 or 2021-03-05 13:45:00, without a zone";
+
+/// A time as text: `2021`, `2021-03`, `2021-03-05`, `2021-03-05 13:45:30.5`, or with a `T` between date and time. `None` for another text.
+pub(super) fn time_of(text: &str) -> Option<NaiveDateTime> {
     let (date, time) = text.trim().split_once([' ', 'T']).unwrap_or((text.trim(), ""));
     let date = match date.matches('-').count() {
         0 => format!("{date}-01-01"),
@@ -293,14 +293,19 @@ pub(super) fn seconds_of(text: &str) -> Result<i64> {
         _ => time.to_string(),
     };
     // Without a sign, which chrono takes too.
-    let date =
-        date.starts_with(|c: char| c.is_ascii_digit()).then(|| NaiveDate::parse_from_str(&date, "%Y-%m-%d"));
-    match (date, NaiveTime::parse_from_str(&time, "%H:%M:%S%.f")) {
-        (Some(Ok(date)), Ok(time)) => Ok(date.and_time(time).and_utc().timestamp()),
-        _ => Err(Error::config(format!("the start {text:?} is not a time"))
-            .field("start")
-            .hint("a time is written as 2021-03-05 or 2021-03-05 13:45:00, without a zone")),
-    }
+    let date = date.starts_with(|c: char| c.is_ascii_digit()).then_some(date)?;
+    let date = NaiveDate::parse_from_str(&date, "%Y-%m-%d").ok()?;
+    Some(date.and_time(NaiveTime::parse_from_str(&time, "%H:%M:%S%.f").ok()?))
+}
+
+/// Seconds since 1970 of the time that a series starts at. Fractions of a second are left out.
+///
+/// # Errors
+/// `Config` for a text that is not a time.
+pub(super) fn seconds_of(text: &str) -> Result<i64> {
+    time_of(text).map(|time| time.and_utc().timestamp()).ok_or_else(|| {
+        Error::config(format!("the start {text:?} is not a time")).field("start").hint(HOW_TIMES_ARE_WRITTEN)
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What is known beside series, from the metadata of their records: times, and features that are static or go on in time.
 
 use super::calendar::{Frequency, agree, seconds_of};
+use super::moments::{FREQ, START, WHERE_TIMES_COME_FROM};
 use super::{Field, Row};
 use crate::array::{Buffer, DType, Element};
 use crate::error::{Error, Result};
@@ -25,9 +26,6 @@ pub enum Covariate {
     /// The same, of what is known of the past alone.
     PastDynamicReal,
 }
-
-const START: &str = "start";
-const FREQ: &str = "freq";
 
 impl Covariate {
     /// All of them.
@@ -174,10 +172,9 @@ fn add_time(
     given: Option<(&str, Frequency)>,
 ) -> Result<Option<Column>> {
     let no_times = |what: &str| {
-        Error::config(format!("time_features of a record without {what}")).field("fields").hint(
-            "times come from start and freq beside a record (@extras@), as GluonTS's files and @from_frame@ have them; \
-             @freq@ says a frequency that is not there",
-        )
+        Error::config(format!("time_features of a record without {what}"))
+            .field("fields")
+            .hint(WHERE_TIMES_COME_FROM)
     };
     let Some(Value::Text(start)) = extras.get(START) else { return Err(no_times("a start in time")) };
     let frequency = match (given, extras.get(FREQ)) {

@@ -31,7 +31,7 @@ pub use index::LineIndex;
 pub use info::{FileNames, FormatInfo, Holds, WriteOption};
 pub use masks::{MASK_COLUMNS, learned, learned_of, masks_beside};
 pub use option::{COLUMN, COLUMNS, OpenOption, OptionRow, Takes};
-pub use options::{Axis, Options, Payload, PeriodOfEach, Split, Verify};
+pub use options::{Axis, BorderOfEach, Options, Payload, PeriodOfEach, Split, Verify};
 pub use probe::{PartOf, Probe};
 use write::{OwnOptions, Parts, WriteFormat};
 

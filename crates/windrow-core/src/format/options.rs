@@ -232,18 +232,39 @@ impl Options {
 }
 
 /// One of the parts that a split by time gives.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PeriodOfEach {
-    /// Where it begins, as a fraction of a record's values.
-    pub from: f64,
+    /// Where it begins.
+    pub from: BorderOfEach,
     /// Where it ends.
-    pub to: f64,
+    pub to: BorderOfEach,
     /// Values before it that windows may read as their context.
     #[serde(default, skip_serializing_if = "is_none")]
     pub before: u64,
     /// Where the first part ends, by whose statistics scalers scale all parts.
-    pub fit: f64,
+    pub fit: BorderOfEach,
+}
+
+/// Where a part in time begins or ends.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum BorderOfEach {
+    /// At a fraction of a record's values.
+    Fraction(f64),
+    /// Before its last values.
+    Last {
+        /// How many.
+        last: u64,
+    },
+    /// At a time.
+    Time {
+        /// The time.
+        at: String,
+        /// The frequency of records that do not say theirs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        freq: Option<String>,
+    },
 }
 
 fn is_none(n: &u64) -> bool {

@@ -1,9 +1,11 @@
 //! Measures records for a scaler: once, on all cores, two numbers for what shares statistics.
 
 use std::io::Write;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::border::Border;
 use super::channels::Channels;
 use super::scaling::Scaling;
 use super::{Source, floats};
@@ -19,16 +21,21 @@ const BLOCK: u64 = 1 << 15;
 /// Records that a thread takes at a time.
 const TAKE: usize = 64;
 
+/// What is measured.
+#[derive(Clone, Copy)]
+pub(super) struct Measured<'a> {
+    pub(super) source: &'a dyn Source,
+    pub(super) scaling: &'a Scaling,
+    /// Where the part of each record ends that is measured, where that is not said by `fit`.
+    pub(super) until: Option<&'a Border>,
+}
+
 /// Writes what each record is scaled by: subtrahend and divisor, float64.
 ///
 /// # Errors
 /// What reading the records says; `Config` for a record without a value to fit; `Interrupted`.
-pub(super) fn measure_all(
-    source: &dyn Source,
-    scaling: &Scaling,
-    stop: &dyn Fn() -> bool,
-    out: &mut dyn Write,
-) -> Result<()> {
+pub(super) fn measure_all(of: Measured<'_>, stop: &dyn Fn() -> bool, out: &mut dyn Write) -> Result<()> {
+    let Measured { source, scaling, .. } = of;
     log::info!("measuring {} records for the scaler {}", source.len(), scaling.scale.name());
     let unknown = AtomicU64::new(0);
     let mut rows = Vec::new();
@@ -38,7 +45,7 @@ pub(super) fn measure_all(
         let n = (BLOCK / width as u64).max(1).min(source.len() - start);
         rows.clear();
         rows.resize(n as usize * width, [0.0; 2]);
-        measure_block(source, scaling, stop, start, &mut rows, &unknown)?;
+        measure_block(of, stop, start, &mut rows, &unknown)?;
         let bytes: Vec<u8> = rows.iter().flatten().flat_map(|x: &f64| x.to_le_bytes()).collect();
         out.write_all(&bytes)
             .map_err(|e| Error::new(Kind::Io, "cannot write the statistics of the records").caused_by(e))?;
@@ -56,20 +63,20 @@ pub(super) fn measure_all(
 
 // Each row is one record's, whoever computes it: the threads change nothing but the time.
 fn measure_block(
-    source: &dyn Source,
-    scaling: &Scaling,
+    of: Measured<'_>,
     stop: &dyn Fn() -> bool,
     start: u64,
     rows: &mut [[f64; 2]],
     unknown: &AtomicU64,
 ) -> Result<()> {
+    let Measured { source, scaling, until } = of;
     let width = scaling.rows_of(source.schema());
     let threads = cores().min(rows.len().div_ceil(TAKE * width));
     let parts = Mutex::new((start..).step_by(TAKE).zip(rows.chunks_mut(TAKE * width)));
     let ended = AtomicBool::new(false);
     let work = |stop: &dyn Fn() -> bool| -> Result<()> {
         let channels = Channels::new(scaling);
-        let mut measure = Measure { source, channels, scratch: Vec::new(), values: Vec::new() };
+        let mut measure = Measure { source, until, channels, scratch: Vec::new(), values: Vec::new() };
         loop {
             // An iterator is whole between calls, so a poisoned lock is still a good one.
             let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -96,6 +103,7 @@ fn measure_block(
 
 struct Measure<'a> {
     source: &'a dyn Source,
+    until: Option<&'a Border>,
     channels: Channels<'a>,
     scratch: Vec<u8>,
     values: Vec<f64>,
@@ -106,20 +114,38 @@ impl Measure<'_> {
         store::whole(|| self.measured(record, rows, stop))
     }
 
-    // False where there are values, but none that counts.
-    fn measured(&mut self, record: u64, rows: &mut [[f64; 2]], stop: &dyn Fn() -> bool) -> Result<bool> {
-        let Scaling { precision, fit, .. } = *self.channels.scaling();
-        let length = self.source.length(record)?;
-        let part = fit.map_or(0..length, |fit| fit.of(length));
-        if let (Some(fit), true) = (fit, part.is_empty() && length > 0) {
-            let values = if length == 1 { "value" } else { "values" };
-            return Err(Error::config(format!(
-                "@fit={fit}@ holds no value of a record of {length} {values}"
+    fn part(&self, record: u64, length: u64) -> Result<Range<u64>> {
+        let fit = self.channels.scaling().fit;
+        let part = match (fit, self.until) {
+            (Some(fit), _) => fit.of(length),
+            (None, Some(border)) => 0..border.of(record, length),
+            (None, None) => 0..length,
+        };
+        if !part.is_empty() || length == 0 {
+            return Ok(part);
+        }
+        let values = if length == 1 { "value" } else { "values" };
+        Err(match (fit, self.until) {
+            (None, Some(border)) => Error::config(format!(
+                "the first part of a split by time, up to {border}, holds no value of a record of {length} {values}"
             ))
             .record(record)
-            .field("fit")
-            .hint("fit a longer part, or leave out the records that are too short for it"));
-        }
+            .hint("split later, or leave out the records of which it holds nothing: a scaler measures the first part"),
+            (fit, _) => {
+                let fit = fit.map_or_else(String::new, |fit| fit.to_string());
+                Error::config(format!("@fit={fit}@ holds no value of a record of {length} {values}"))
+                    .record(record)
+                    .field("fit")
+                    .hint("fit a longer part, or leave out the records that are too short for it")
+            }
+        })
+    }
+
+    // False where there are values, but none that counts.
+    fn measured(&mut self, record: u64, rows: &mut [[f64; 2]], stop: &dyn Fn() -> bool) -> Result<bool> {
+        let precision = self.channels.scaling().precision;
+        let length = self.source.length(record)?;
+        let part = self.part(record, length)?;
         let most = (PART / self.source.schema().channels.unwrap_or(1) as u64).max(1);
         self.channels.begin(rows.len());
         let mut start = part.start;

@@ -1,6 +1,7 @@
 //! Records by number.
 
 mod apply;
+mod border;
 mod channels;
 mod concat;
 pub mod conformance;
@@ -23,6 +24,7 @@ mod transform;
 
 use std::sync::Arc;
 
+pub use border::Border;
 pub use fit::Fit;
 pub use floats::Precision;
 pub use folder_columns::{FolderColumns, said_by_folders};

@@ -1,34 +1,45 @@
-//! A part of each record in time, by fractions of its length.
+//! A part of each record in time.
 
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Extras, FileInfo, Fit, Location, Rows, Schema, SharedSource, Source, Stored};
+use super::{Border, Extras, FileInfo, Fit, Location, Rows, Schema, SharedSource, Source, Stored};
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
 use crate::row::{Row, Value};
 use crate::store::Object;
 
-/// Of each record of T values those from `floor(T × from)` up to `floor(T × to)`, and `before` values that come before them,
-/// where there are so many.
+/// Of each record the values from one border up to another, and `before` values that come before them, or fewer where the record
+/// has fewer.
 pub struct Period {
     inner: SharedSource,
-    part: Fit,
+    from: Border,
+    to: Border,
     before: u64,
 }
 
 impl Period {
+    /// Of T values those from `floor(T × from)` up to `floor(T × to)`.
+    ///
     /// # Errors
-    /// `Config` when the fractions are none, or records are not numbers.
+    /// `Config` for what are not such fractions, and where records are not numbers.
     pub fn new(inner: SharedSource, from: f64, to: f64, before: u64) -> Result<Period> {
         let part = Fit::Fraction(from, to);
         if part.check().is_err() {
             return Err(Error::config(format!("{part} is not a part of a series"))
                 .hint("give fractions of its length, 0 to 1, the second above the first"));
         }
+        Period::between(inner, Border::Fraction(from), Border::Fraction(to), before)
+    }
+
+    /// The values between two borders; none of a record where the second one comes first.
+    ///
+    /// # Errors
+    /// `Config` where records are not numbers.
+    pub fn between(inner: SharedSource, from: Border, to: Border, before: u64) -> Result<Period> {
         inner.schema().need_numbers()?;
-        Ok(Period { inner, part, before })
+        Ok(Period { inner, from, to, before })
     }
 
     /// The number in its record there of a record's first value.
@@ -41,9 +52,13 @@ impl Period {
 
     // The first value of a record there, and how many.
     fn of(&self, record: u64) -> Result<(u64, u64)> {
-        let part = self.part.of(self.inner.length(record)?);
-        let start = part.start.saturating_sub(self.before);
-        Ok((start, part.end - start))
+        Ok(self.part(record, self.inner.length(record)?))
+    }
+
+    fn part(&self, record: u64, length: u64) -> (u64, u64) {
+        let end = self.to.of(record, length);
+        let start = self.from.of(record, length).min(end).saturating_sub(self.before);
+        (start, end - start)
     }
 
     fn span(&self, span: Span) -> Result<Span> {
@@ -64,15 +79,14 @@ impl Lengths for Period {
     }
 
     fn uniform(&self) -> Option<u64> {
-        let part = self.part.of(self.inner.uniform()?);
-        Some(part.end - part.start.saturating_sub(self.before))
+        let is_even = self.from.is_by_length() && self.to.is_by_length();
+        Some(self.part(0, self.inner.uniform().filter(|_| is_even)?).1)
     }
 
     fn lengths(&self, first: u64, out: &mut [u64]) -> Result<()> {
         self.inner.lengths(first, out)?;
-        for length in out {
-            let part = self.part.of(*length);
-            *length = part.end - part.start.saturating_sub(self.before);
+        for (record, length) in (first..).zip(out) {
+            *length = self.part(record, *length).1;
         }
         Ok(())
     }
@@ -120,7 +134,9 @@ impl Source for Period {
     fn fingerprint(&self) -> Result<u64> {
         let mut hash = Xxh3::new();
         hash.update(&self.inner.fingerprint()?.to_le_bytes());
-        hash.update(format!("period={},before={}", self.part, self.before).as_bytes());
+        hash.update(format!("period=({}, {}),before={}", self.from, self.to, self.before).as_bytes());
+        self.from.hash(&mut hash);
+        self.to.hash(&mut hash);
         Ok(hash.digest())
     }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::apply::{scaled_by, scaled_by_channel};
+use super::border::Border;
 use super::fit::Fit;
-use super::measure::measure_all;
+use super::measure::{Measured, measure_all};
 use super::scaling::{Per, Scaling};
 use super::{Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source, Stored};
 use crate::array::{DType, Element};
@@ -25,6 +26,7 @@ use crate::store::{self, Object};
 pub struct Scaled {
     inner: SharedSource,
     scaling: Scaling,
+    until: Option<Border>,
     schema: Schema,
     rows: Arc<dyn Object>,
     /// Pairs of statistics of one record.
@@ -46,6 +48,28 @@ impl Scaled {
     /// no value; `Unsupported` for IDs with flag bits or records that are scaled already; what reading the records says;
     /// `Interrupted` when asked to stop.
     pub fn new(inner: SharedSource, scaling: Scaling, stop: &dyn Fn() -> bool) -> Result<Scaled> {
+        Scaled::of(inner, None, scaling, stop)
+    }
+
+    /// The same, by what each record has before a border.
+    ///
+    /// # Errors
+    /// As [`Scaled::new`].
+    pub fn until(
+        inner: SharedSource,
+        border: Border,
+        scaling: Scaling,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Scaled> {
+        Scaled::of(inner, Some(border), scaling, stop)
+    }
+
+    fn of(
+        inner: SharedSource,
+        until: Option<Border>,
+        scaling: Scaling,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Scaled> {
         if inner.schema().kind == Kind::Json {
             return Err(Error::config("JSON records hold text, which cannot be scaled"));
         }
@@ -54,7 +78,8 @@ impl Scaled {
         if scaling.per == Per::Window {
             return Err(Error::config("@per=window@ of records that are not cut into windows"));
         }
-        let key = cache_key(inner.as_ref(), &scaling)?;
+        let measured = Measured { source: inner.as_ref(), scaling: &scaling, until: until.as_ref() };
+        let key = cache_key(measured)?;
         let head = [&MAGIC[..], &key.to_le_bytes(), &inner.len().to_le_bytes()].concat();
         let width = scaling.rows_of(inner.schema());
         let rows = inner.len().checked_mul(width as u64);
@@ -62,15 +87,13 @@ impl Scaled {
         let size = size.ok_or_else(|| Error::corrupt(format!("{} records are too many", inner.len())))?;
         let name = format!("{key:016x}.scale");
         let of = inner.files().into_iter().next().map_or_else(String::new, |first| first.file);
-        let rows = store::kept(&name, &of, &head, size, &mut |out| {
-            measure_all(inner.as_ref(), &scaling, stop, out)
-        })?;
+        let rows = store::kept(&name, &of, &head, size, &mut |out| measure_all(measured, stop, out))?;
         let mut schema = Schema { vocab_size: None, ..inner.schema().clone() };
         if width > 1 {
             schema.element = Element::little(DType::F64);
             schema.own_dtypes = false;
         }
-        Ok(Scaled { inner, scaling, schema, rows, width })
+        Ok(Scaled { inner, scaling, until, schema, rows, width })
     }
 
     /// Subtrahend and divisor of a record, or of each of its channels; 0 and 1 where all values are missing.
@@ -118,17 +141,29 @@ impl Scaled {
 }
 
 // A fingerprint looks at the ends of files; their times tell of an edit in the middle.
-fn cache_key(source: &dyn Source, scaling: &Scaling) -> Result<u64> {
+fn cache_key(of: Measured<'_>) -> Result<u64> {
+    let source = of.source;
     let mut hash = Xxh3::new();
     hash.update(&VERSION.to_le_bytes());
     hash.update(&source.fingerprint()?.to_le_bytes());
     hash.update(&source.len().to_le_bytes());
-    hash.update(scaling.to_string().as_bytes());
+    hash.update(words(of.scaling, of.until).as_bytes());
+    if let Some(border) = of.until {
+        border.hash(&mut hash);
+    }
     for FileInfo { file, size } in source.files() {
         hash.update(&size.to_le_bytes());
         hash.update(&store::changed_ns(&file).unwrap_or(0).to_le_bytes());
     }
     Ok(hash.digest())
+}
+
+// What a plan says of it.
+fn words(scaling: &Scaling, until: Option<&Border>) -> String {
+    match until {
+        None => scaling.to_string(),
+        Some(border) => format!("{scaling},until={border}"),
+    }
 }
 
 #[deny(clippy::missing_trait_methods)]
@@ -184,11 +219,14 @@ impl Source for Scaled {
         let mut hash = Xxh3::new();
         hash.update(&self.inner.fingerprint()?.to_le_bytes());
         hash.update(self.treatment().unwrap_or_default().as_bytes());
+        if let Some(border) = &self.until {
+            border.hash(&mut hash);
+        }
         Ok(hash.digest())
     }
 
     fn treatment(&self) -> Option<String> {
-        let own = self.scaling.to_string();
+        let own = words(&self.scaling, self.until.as_ref());
         Some(self.inner.treatment().map_or(own.clone(), |inner| format!("{inner},{own}")))
     }
 

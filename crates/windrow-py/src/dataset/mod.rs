@@ -1,5 +1,6 @@
 //! An opened data set: records by number, and the views that cut them.
 
+mod by_time;
 pub(crate) mod open;
 pub(crate) mod scaler;
 
@@ -286,18 +287,26 @@ impl Dataset {
         Ok((Dataset::new(train), Dataset::new(rest)))
     }
 
-    /// One data set for each fraction: of every series the first, the next, … values.
+    /// Data sets whose records are parts of every series, one after the other in time: by fractions, at times, or by last values.
     ///
     /// Part k of a series of T values ends at ``floor(T × (sum of the fractions up to it))``; what is left over is in none.
+    /// With ``at`` or ``last`` there is one part more than there are times or numbers: the first has all values before.
     /// Scalers scale every part by the statistics of the first one, so nothing is known of what comes after it.
     ///
     /// Args:
     ///     fractions: above 0, together 1 or less.
+    ///     at: a time or a list of ascending ones, as text, ``datetime``, ``datetime64`` or ``Timestamp``: values from it on are in the
+    ///         next part. A value is at a time by the ``start`` and ``freq`` beside its record (``ds.extras(i)``). A series that is on one
+    ///         side of a time has no values on the other.
+    ///     last: how many values the last part has, or a list of the numbers of the last parts: ``last=[24, 48]`` gives all but the last
+    ///         72 values, the next 24, and the last 48. Of a series that is shorter, later parts have their values first.
+    ///     freq: for ``at``, the frequency in pandas's words of records that have none, such as ``"h"``, ``"15min"``, ``"MS"``.
     ///     context: values by which the parts after the first begin earlier, so that their windows have a context:
     ///         ``context_length`` of the windows, for forecasts of every value of a part.
     ///
     /// Raises:
-    ///     ConfigError: other fractions, records that are not numbers, a part that is split again.
+    ///     ConfigError: other fractions, times or numbers, records that are not numbers or, with ``at``, lack ``start`` or a frequency; a
+    ///         part that is split again.
     ///
     /// >>> import windrow as wr, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"
@@ -305,14 +314,37 @@ impl Dataset {
     /// >>> train, validation, test = wr.open(path).split_by_time(0.7, 0.1, 0.2, context=2)
     /// >>> train[0].tolist(), validation[0].tolist(), test[0].tolist()
     /// ([0, 1, 2, 3, 4, 5, 6], [5, 6, 7], [6, 7, 8, 9])
-    #[pyo3(signature = (*fractions, context=Count(0)), text_signature = "($self, *fractions, context=0)")]
+    /// >>> [part[0].tolist() for part in wr.open(path).split_by_time(last=3)]
+    /// [[0, 1, 2, 3, 4, 5, 6], [7, 8, 9]]
+    #[pyo3(
+        signature = (*fractions, at=None, last=None, freq=None, context=Count(0)),
+        text_signature = "($self, *fractions, at=None, last=None, freq=None, context=0)"
+    )]
     fn split_by_time<'py>(
         &self,
         py: Python<'py>,
-        fractions: Vec<f64>,
+        fractions: &Bound<'py, PyTuple>,
+        at: Option<&Bound<'py, PyAny>>,
+        last: Option<&Bound<'py, PyAny>>,
+        freq: Option<String>,
         context: Count,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let parts = py.detach(|| self.data.split_by_time(&fractions, context.0)).or_raise(py)?;
+        by_time::only_one(fractions, [("at", at.is_some()), ("last", last.is_some())])?;
+        let (data, context, freq) = (&self.data, context.0, freq.as_deref());
+        let parts = if let Some(at) = at {
+            let times = by_time::times(at)?;
+            py.detach(|| data.split_by_time_at(&times, freq, context))
+        } else if let Some(freq) = freq {
+            let error = Error::config(format!("freq={freq:?} of a split that is not at times"));
+            Err(error.field("freq").hint("give at=, or leave freq out"))
+        } else if let Some(last) = last {
+            let numbers = by_time::numbers(last)?;
+            py.detach(|| data.split_by_time_last(&numbers, context))
+        } else {
+            let fractions: Vec<f64> = fractions.extract()?;
+            py.detach(|| data.split_by_time(&fractions, context))
+        };
+        let parts = parts.or_raise(py)?;
         PyTuple::new(py, parts.into_iter().map(Dataset::new).collect::<Vec<_>>())
     }
 

@@ -13,8 +13,9 @@ use windrow_core::{Buffer, Decode, Error, Place, Result, Row, Span, store};
 use windrow_formats::parse_json;
 
 use crate::opening::owner::Owner;
-use crate::opening::part::{left_out, of_exclude, of_period, of_split};
+use crate::opening::part::{left_out, of_exclude, of_split};
 use crate::opening::paths::Paths;
+use crate::opening::time_part::{TimePart, of_period};
 
 /// Records on disk, by number.
 #[derive(Clone)]
@@ -25,6 +26,8 @@ pub struct Dataset {
     pub(crate) left_out: LeftOut,
     /// Whole records, where those of `source` are parts of them in time.
     pub(crate) whole: SharedSource,
+    /// Which parts.
+    pub(crate) period: Option<TimePart>,
     pub(crate) source: SharedSource,
     pub(crate) manifest: Option<Manifest>,
     pub(crate) stores: StoreSet,
@@ -108,12 +111,14 @@ impl Dataset {
         let all = of_split(found, options.split)?;
         let left_out = left_out(&options.exclude, all.len())?;
         let whole = of_exclude(all, &left_out)?;
-        let source = of_period(whole.clone(), options.period)?;
+        let period = TimePart::of(options.period.as_ref(), &whole).map_err(|e| left_out.numbered(e))?;
+        let source = of_period(whole.clone(), period.as_ref())?;
         Ok(Dataset {
             paths,
             options,
             left_out,
             whole,
+            period,
             source,
             manifest,
             stores,
@@ -132,8 +137,10 @@ impl Dataset {
             without = left_out(&options.exclude, all.len())?;
             all = of_exclude(all, &without)?;
         }
-        let source = of_period(all.clone(), options.period)?;
-        Ok(Dataset { options, left_out: without, whole: all, source, ..self.clone() })
+        let period = TimePart::of(options.period.as_ref(), &all);
+        let period = period.map_err(|e| without.numbered(e).or_at(self.paths.to_string()))?;
+        let source = of_period(all.clone(), period.as_ref())?;
+        Ok(Dataset { options, left_out: without, whole: all, period, source, ..self.clone() })
     }
 
     /// Number of records.

@@ -14,6 +14,7 @@ pub(crate) mod resolve;
 pub(crate) mod several;
 pub(crate) mod split;
 pub(crate) mod split_by_time;
+pub(crate) mod time_part;
 pub(crate) mod together;
 pub(crate) mod unread;
 

@@ -1,10 +1,10 @@
-//! The part of some records that options name: whole records, all but some, or a part of each in time.
+//! The part of some records that options name: those of a split, or all but some.
 
 use std::sync::Arc;
 
-use windrow_core::format::{PeriodOfEach, Split};
+use windrow_core::format::Split;
 use windrow_core::sampler::Permutation;
-use windrow_core::source::{LeftOut, Period, SharedSource, Subset};
+use windrow_core::source::{LeftOut, SharedSource, Subset};
 use windrow_core::{Error, Result};
 
 /// Sets the split's key apart from the orders of the same seed.
@@ -48,13 +48,5 @@ pub(crate) fn left_out(ranges: &[(u64, u64)], n: u64) -> Result<LeftOut> {
     match ranges.last() {
         Some((_, to)) if *to > n => Err(Error::out_of_range("record", to - 1, n).field("exclude")),
         _ => Ok(LeftOut::new(ranges.iter().flat_map(|(from, to)| *from..*to).collect())),
-    }
-}
-
-/// A part in time of every record; all of it where there is no period.
-pub(crate) fn of_period(source: SharedSource, period: Option<PeriodOfEach>) -> Result<SharedSource> {
-    match period {
-        Some(PeriodOfEach { from, to, before, .. }) => Ok(Arc::new(Period::new(source, from, to, before)?)),
-        None => Ok(source),
     }
 }

@@ -1,7 +1,6 @@
 //! What is known beside the series of a data set, from the metadata of its records.
 
 use windrow_core::collate::{BesideField, Covariate, Covariates, OfSeries};
-use windrow_core::source::Period;
 use windrow_core::{Error, Result};
 
 use crate::opening::dataset::Dataset;
@@ -25,10 +24,7 @@ impl Dataset {
         if wanted.is_empty() {
             return Ok(Covariates::default());
         }
-        let period = self.options.period;
-        let period = period
-            .map(|part| Period::new(self.whole.clone(), part.from, part.to, part.before))
-            .transpose()?;
+        let period = self.period.as_ref().map(|part| part.period(self.whole.clone())).transpose()?;
         let records = (0..self.whole.len()).map(|record| {
             let before = period.as_ref().map_or(Ok(0), |period| period.first(record))?;
             Ok(OfSeries { extras: self.whole.extras(record)?, length: self.whole.length(record)?, before })

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use windrow_core::collate::ScaledBy;
 use windrow_core::plan::Feed;
-use windrow_core::source::{Fit, Per, SampleScale, Scaled, Scaling, SharedSource, Transformed};
+use windrow_core::source::{Border, Fit, Per, SampleScale, Scaled, Scaling, SharedSource, Transformed};
 use windrow_core::{DType, Error, Result, store};
 
 use crate::opening::dataset::Dataset;
-use crate::opening::part::of_period;
+use crate::opening::time_part::of_period;
 use crate::views::grouping::Grouping;
 use crate::views::kind::Cut;
 use crate::views::part::RecipePart;
@@ -69,18 +69,22 @@ impl Dataset {
             (_, Some(scaling)) => {
                 try_by(ScaledBy::Unmeasured)?;
                 let scaled = Arc::new(self.measured(scaling, stop)?);
-                Ok((of_period(scaled.clone(), self.options.period)?, ScaledBy::Record(scaled)))
+                Ok((of_period(scaled.clone(), self.period.as_ref())?, ScaledBy::Record(scaled)))
             }
         }
     }
 
     // Parts in time are scaled by what the first of them knows.
     fn measured(&self, scaling: Scaling, stop: &dyn Fn() -> bool) -> Result<Scaled> {
-        let fit = match (scaling.fit, self.options.period) {
-            (None, Some(period)) => Some(Fit::Fraction(0.0, period.fit)),
-            (fit, _) => fit,
-        };
-        Scaled::new(self.whole.clone(), Scaling { fit, ..scaling }, stop)
+        let whole = self.whole.clone();
+        let first = self.period.as_ref().filter(|_| scaling.fit.is_none());
+        match first.map(|part| &part.fit) {
+            None => Scaled::new(whole, scaling, stop),
+            Some(Border::Fraction(to)) => {
+                Scaled::new(whole, Scaling { fit: Some(Fit::Fraction(0.0, *to)), ..scaling }, stop)
+            }
+            Some(border) => Scaled::until(whole, border.clone(), scaling, stop),
+        }
     }
 
     /// Samples of `source`: these records, scaled or not.
