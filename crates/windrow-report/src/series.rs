@@ -105,7 +105,8 @@ pub(crate) fn values(
     numbers.show("numbers by value", page);
     if let Some(samples) = scaled {
         let source = samples.feed().source().as_ref();
-        let how = source.treatment().unwrap_or_default();
+        // Plans keep the word that this option had.
+        let how = source.treatment().unwrap_or_default().replace("nan=spread", "nan=propagate");
         Numbers::read(source, watch, sample)?.show(&format!("scaled numbers by value: {how}"), page);
     }
     page.note(&said);

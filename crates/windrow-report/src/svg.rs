@@ -64,7 +64,8 @@ impl Svg {
     pub(crate) fn line(numbers: &[f64], windows: &[Window]) -> Svg {
         let lanes = windows.len().min(LANES);
         let mut svg = Svg { height: PLOT + LANE * lanes as f64, body: String::new() };
-        let Some(range) = Facts::of(numbers).range else { return svg };
+        // Nothing is drawn of a series without numbers but where they are missing.
+        let range = Facts::of(numbers).range.unwrap_or_default();
         let y = |x: f64| 4.0 + (1.0 - series::share(x, range)) * (PLOT - 12.0);
         let n = numbers.len().clamp(1, PARTS) as f64;
         let (mut path, mut missing) = (String::new(), Vec::new());
@@ -87,7 +88,9 @@ impl Svg {
             }
             pen = 'L';
         }
-        let _ = write!(svg.body, "<path class=\"line\" d=\"{path}\"/>");
+        if !path.is_empty() {
+            let _ = write!(svg.body, "<path class=\"line\" d=\"{path}\"/>");
+        }
         missing.iter().for_each(|x| svg.rect("bad", x - 1.0, 0.0, 2.0, 4.0));
         let scale = WIDTH / numbers.len().max(1) as f64;
         for (i, window) in windows.iter().enumerate() {
@@ -210,6 +213,16 @@ impl Svg {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_series_without_numbers_has_ticks_and_its_windows() {
+        let windows = [Window { values: 0..3, prediction: 2 }, Window { values: 3..6, prediction: 6 }];
+        let body = Svg::line(&[f64::NAN; 6], &windows).body;
+        let count = |class: &str| body.matches(&format!("class=\"{class}\"")).count();
+        assert_eq!((count("bad"), count("own"), count("next"), count("line")), (6, 2, 1, 0), "{body}");
+        assert_eq!(Svg::line(&[], &[]).body, "");
+        assert_eq!(Svg::line(&[1.0, f64::NAN], &[]).body.matches("class=\"bad\"").count(), 1);
+    }
 
     #[test]
     fn counts_that_are_zero_are_marked_and_many_of_them_share_a_mark() {

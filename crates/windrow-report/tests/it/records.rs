@@ -131,6 +131,7 @@ fn a_page_shows_what_a_scaler_makes_of_the_values_and_of_nan() {
     assert!(!html.contains("a NaN;"), "{html}");
     let html = desk.page("s.jsonl", windows(json!({ "scaler": "max" })));
     assert!(html.contains("The scaler makes every number of a record with NaN a NaN"), "{html}");
+    assert!(html.contains("scaler=max/float64,nan=propagate;"), "{html}");
     assert!(!desk.page("s.jsonl", windows(json!({}))).contains("scaled numbers"));
 }
 
