@@ -24,7 +24,7 @@ _Scaler: TypeAlias = (
     | Callable[[npt.NDArray[Any]], Any]
 )
 _Beside: TypeAlias = Literal[
-    "item", "start", "loc", "scale", "time_features", "feat_static_cat", "feat_static_real", "feat_dynamic_cat", "feat_dynamic_real", "past_feat_dynamic_real"
+    "item", "channel", "start", "loc", "scale", "time_features", "feat_static_cat", "feat_static_real", "feat_dynamic_cat", "feat_dynamic_real", "past_feat_dynamic_real"
 ]
 _Framework: TypeAlias = Literal["numpy", "torch", "jax"]
 _Format: TypeAlias = Literal["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", "codes", "flat-tokens", "mds", "llmc", "datatrove", "olmo", "webdataset", "tfrecord", "array_record", "bagz", "arrow", "parquet", "litdata"]

@@ -140,6 +140,7 @@ def windows(
     nan: Literal["propagate", "mask"] = "propagate",
     fit: tuple[float, float] | range | None = None,
     per: Literal["series", "channel", "window"] = "series",
+    channels: Literal["together", "apart"] = "together",
     starts: Literal["strided", "random", "last"] = "strided",
     loss_on: Literal["all", "prediction"] = "all",
     labels: Literal["next", "same"] | None = "next",
@@ -173,10 +174,13 @@ def windows(
             after them; of a part by ``split_by_time`` it takes the first part.
         per: what shares statistics: ``"series"``, all channels of a record; ``"channel"``, each channel of a record;
             ``"window"``, each channel of each window, by its first ``context_length`` values alone.
+        channels: ``"apart"`` makes each channel of a record ``[T, C]`` a series ``[T]`` of its own: those of record 0 in their order, then
+            those of record 1, …. Windows are ``[width]`` then, scaled each by its channel, and mix with those of records ``[T]``.
+            ``"together"`` keeps ``[width, C]``.
         starts: ``"strided"``; ``"random"``: as many windows, each anywhere in its record, drawn anew each epoch;
             ``"last"``: one for each record, that ends with it, for evaluation; it takes no ``stride``.
         fields: what to lay beside the values: ``"item"`` and ``"start"`` (``[]`` int64: the record's number, and the number
-            in it of the window's first value), ``"loc"`` and ``"scale"`` (float64, ``[]``, or ``[C]`` with statistics per
+            in it of the window's first value), ``"channel"`` (``[]`` int64, with ``channels="apart"``), ``"loc"`` and ``"scale"`` (float64, ``[]``, or ``[C]`` with statistics per
             channel or window of ``[T, C]``: what was subtracted, and divided by; ``wr.inverse`` undoes it);
             ``"time_features"`` (float32 ``[width, features]``, those of GluonTS's ``time_features_from_frequency_str``, from
             ``start`` and ``freq`` beside a record); by their names beside a record ``"feat_static_cat"`` (int64 ``[features]``),

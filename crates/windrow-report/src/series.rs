@@ -165,11 +165,11 @@ pub(crate) fn gallery(
         let length = data.length(record)?;
         let len = length.min(VALUES_DRAWN / channels as u64).max(length.min(1));
         let numbers = numbers::floats(source.as_ref(), Span { record, start: 0, len })?;
-        let (windows, in_all) = match view {
-            Some((samples, plan)) => windows(samples, plan, record, len)?,
-            None => (Vec::new(), 0),
-        };
         for c in 0..channels.min(CHANNELS_DRAWN) {
+            let (windows, in_all) = match view {
+                Some((samples, plan)) => windows(samples, plan, (record, c as u64), len)?,
+                None => (Vec::new(), 0),
+            };
             let one = series::channel(&numbers, channels, c);
             let mut caption = format!("record {}", text::count(record));
             if channels > 1 {
@@ -199,7 +199,14 @@ pub(crate) fn gallery(
 }
 
 // The samples of an unshuffled plan that read the record: position and sample are one.
-fn windows(samples: &Samples, plan: &Plan, record: u64, len: u64) -> Result<(Vec<Window>, u64)> {
+fn windows(
+    samples: &Samples,
+    plan: &Plan,
+    (record, channel): (u64, u64),
+    len: u64,
+) -> Result<(Vec<Window>, u64)> {
+    let per_record = samples.feed().per_record();
+    let record = record * per_record + channel % per_record;
     let range = samples.feed().view().samples_of(record)?;
     let in_all = range.end.saturating_sub(range.start);
     // A label is one value on from its input: the first predicted value comes after context_length + 1 others. Where

@@ -106,7 +106,7 @@ pub use views::samples::Samples;
 pub use views::scaler::Scaler;
 pub use views::scope::Scope;
 pub use views::segments::Segments;
-pub use views::windows::{LossOn, Windows};
+pub use views::windows::{Channels, LossOn, Windows};
 #[cfg(feature = "audio")]
 pub use windrow_audio as audio;
 /// The modules of the engine, for authors of formats, stores and front ends: they may change with any version.

@@ -12,18 +12,19 @@ use crate::options::{self, Of, flag, help};
 pub(crate) struct Cutting {
     /// The view that was typed, and the number that came with it.
     view: Option<(&'static ViewInfo, Map<String, Value>)>,
+    /// By what they are typed as.
     options: Map<String, Value>,
 }
 
-/// Each option once, with what the views that have it say of it.
+/// Each option once, by what it is typed as, with what the views that have it say of it.
 fn all() -> Vec<(&'static OptionRow, Vec<Of>)> {
     let mut all: Vec<(&OptionRow, Vec<Of>)> = Vec::new();
     for view in VIEWS {
         for option in view.options().filter(|option| view.number != Some(option.name)) {
-            if all.iter().all(|(known, _)| known.name != option.name) {
+            if all.iter().all(|(known, _)| flag(known) != flag(option)) {
                 all.push((option, Vec::new()));
             }
-            for (_, of) in all.iter_mut().filter(|(known, _)| known.name == option.name) {
+            for (_, of) in all.iter_mut().filter(|(known, _)| flag(known) == flag(option)) {
                 Of::add(of, view.name, help(option));
             }
         }
@@ -66,7 +67,7 @@ impl FromArgMatches for Cutting {
             given.map(|given| (view, given))
         };
         let given = |(option, _): (&OptionRow, _)| {
-            Some((option.name.to_string(), options::given(matches, flag(option), option.takes)?))
+            Some((flag(option).to_string(), options::given(matches, flag(option), option.takes)?))
         };
         Ok(Cutting {
             view: VIEWS.iter().find_map(typed),
@@ -84,7 +85,7 @@ impl Cutting {
     /// The view that was typed, where one was.
     pub(crate) fn view(&self) -> Result<Option<ViewRecipe>, Failure> {
         let view = self.view.as_ref().map(|(view, _)| *view);
-        let has = |view: &ViewInfo, name: &str| view.options().any(|option| option.name == name);
+        let has = |view: &ViewInfo, name: &str| view.options().any(|option| flag(option) == name);
         if let Some(name) = self.options.keys().find(|name| !view.is_some_and(|view| has(view, name))) {
             let of = VIEWS.iter().filter(|view| has(view, name)).map(|view| format!("--{}", view.name));
             let of = of.collect::<Vec<_>>().join(", ");
@@ -99,7 +100,11 @@ impl Cutting {
                 view.name
             )));
         }
-        let given = number.clone().into_iter().chain(self.options.clone()).collect();
+        let named = |(typed, value): (String, Value)| {
+            let option = view.options().find(|option| flag(option) == typed);
+            (option.map_or(typed, |option| option.name.to_string()), value)
+        };
+        let given = number.clone().into_iter().chain(self.options.clone().into_iter().map(named)).collect();
         Ok(Some(ViewRecipe::of(view.name, given)?))
     }
 }
@@ -175,6 +180,8 @@ mod tests {
                 "context_length": 8, "prediction_length": 2, "tail": "drop", "scaler": "zero", "per": "window", "starts": "last",
             } })
         );
+        assert_eq!(view("--windows 8 --window-channels apart")["windows"]["channels"], "apart");
+        assert_eq!(view("--codes 8 --channels 9")["codes"]["layout"]["channels"], 9);
         assert_eq!(view("--segments 8 --scaler mean_abs --per channel")["segments"]["scaler"], "mean_abs");
         let plain = view("--windows 8");
         assert_eq!(view("--windows 8 --scaler none --nan propagate --tail drop --loss-on all"), plain);
@@ -228,6 +235,7 @@ mod tests {
             ("--scaler max", "--scaler is an option of --windows, --segments"),
             ("--pack 8 --nan mask", "--nan is an option of --windows, --segments"),
             ("--segments 8 --tail pad", "--tail is an option of --windows"),
+            ("--codes 8 --window-channels apart", "--window-channels is an option of --windows"),
             ("--segments 8 --starts last", "--starts is an option of --windows"),
             ("--windows 8 --buckets 2", "--buckets is an option of --segments"),
             ("--records 8 --eos 3", "--eos is an option of --pack"),

@@ -141,8 +141,9 @@ fn show_row(
         for l in &read.locations {
             let (start, end) = (text::count(l.start), text::count(l.start + l.size));
             let file = text::escaped(&l.file);
+            let channel = read.channel.map_or_else(String::new, |channel| format!(", channel {channel}"));
             let values = if is_whole { String::new() } else { format!("values {from}..{to}  ") };
-            out.line(format_args!("  record {record}  {values}{file}  bytes {start}..{end}"))?;
+            out.line(format_args!("  record {record}{channel}  {values}{file}  bytes {start}..{end}"))?;
         }
     }
     let mut object = json!(traced);
@@ -229,7 +230,8 @@ fn backwards(
 // Goes through the index: which record is the `n`th of a file no table says.
 fn record_in_file(feed: &windrow::dev::plan::Feed, file: &str, n: u64) -> Result<u64, Failure> {
     let source = feed.source();
-    if feed.numbers() != source.len() {
+    let channels = feed.per_record();
+    if feed.numbers() * channels != source.len() {
         return Err(Failure::usage(
             "--file counts all records of a file, and this plan leaves out some: give the number in the data set",
         ));
@@ -245,9 +247,10 @@ fn record_in_file(feed: &windrow::dev::plan::Feed, file: &str, n: u64) -> Result
     };
     let interrupt = Interrupt::listen();
     let mut seen = 0;
-    for record in 0..source.len() {
+    for record in 0..feed.numbers() {
         interrupt.check()?;
-        let whole = Span { record, start: 0, len: source.length(record)? };
+        let first = record * channels;
+        let whole = Span { record: first, start: 0, len: source.length(first)? };
         if source.locate(whole)?.iter().any(|l| l.file == *name) {
             if seen == n {
                 return Ok(record);

@@ -14,6 +14,8 @@ use crate::source::{LeftOut, SampleScale, Scaled};
 pub enum BesideField {
     /// The record's number in its data set, int64.
     Item,
+    /// Which channel of its record it is, where records are taken apart, int64.
+    Channel,
     /// The number in its record of the window's first value, int64.
     Start,
     /// What was subtracted by a scaler, float64: one number, or one of each channel.
@@ -46,16 +48,19 @@ pub struct Beside {
     /// Shape of what values are scaled by.
     shape: Vec<usize>,
     left_out: LeftOut,
+    /// Records of the source for each record of the data set, where they are its channels.
+    apart: Option<u64>,
 }
 
 impl BesideField {
-    const PLAIN: [BesideField; 4] =
-        [BesideField::Item, BesideField::Start, BesideField::Loc, BesideField::Scale];
+    const PLAIN: [BesideField; 5] =
+        [BesideField::Item, BesideField::Channel, BesideField::Start, BesideField::Loc, BesideField::Scale];
 
-    /// `item`, `start`, `loc`, `scale`, or a covariate's.
+    /// `item`, `channel`, `start`, `loc`, `scale`, or a covariate's.
     pub fn name(self) -> &'static str {
         match self {
             BesideField::Item => "item",
+            BesideField::Channel => "channel",
             BesideField::Start => "start",
             BesideField::Loc => "loc",
             BesideField::Scale => "scale",
@@ -71,7 +76,7 @@ impl BesideField {
         all.find(|field| field.name() == name).ok_or_else(|| {
             let covariates = Covariate::ALL.map(Covariate::name).join(", ");
             Error::config(format!("@fields={name:?}@")).field("fields").hint(format!(
-                "beside input_ids, labels and loss_masks a window has item, start, loc, scale, {covariates}"
+                "beside input_ids, labels and loss_masks a window has item, channel, start, loc, scale, {covariates}"
             ))
         })
     }
@@ -103,13 +108,35 @@ impl Beside {
             return Err(Error::config(format!("the field {} is named twice", twice.1.name())).field("fields"));
         }
         let shape = channels.into_iter().collect();
-        Ok(Beside { inner, fields: fields.to_vec(), by, covariates, shape, left_out: LeftOut::default() })
+        Ok(Beside {
+            inner,
+            fields: fields.to_vec(),
+            by,
+            covariates,
+            shape,
+            left_out: LeftOut::default(),
+            apart: None,
+        })
     }
 
     /// Says which records the source is without, so that `item` is the number that a record had.
     #[must_use]
     pub fn without(self, left_out: LeftOut) -> Beside {
         Beside { left_out, ..self }
+    }
+
+    /// Says that the records of the source are the channels of those of the data set, this many of each: `None` where they are those
+    /// of the data set.
+    ///
+    /// # Errors
+    /// `Config` for the field of channels where records are not taken apart.
+    pub fn apart(self, channels: Option<u64>) -> Result<Beside> {
+        match channels.is_none() && self.fields.contains(&BesideField::Channel) {
+            true => Err(Error::config("the field channel of windows that hold all channels")
+                .field("fields")
+                .hint("choose @channels=apart@, or leave the field out")),
+            false => Ok(Beside { apart: channels.map(|channels| channels.max(1)), ..self }),
+        }
     }
 
     // What the window of this span is scaled by.
@@ -133,7 +160,9 @@ impl Collate for Beside {
     fn fields(&self, samples: &mut dyn Iterator<Item = Sample<'_>>) -> Result<Arc<[Field]>> {
         let mut covariates = 0..;
         let beside = self.fields.iter().map(|field| match field {
-            BesideField::Item | BesideField::Start => Field::new(field.name(), DType::I64, []),
+            BesideField::Item | BesideField::Channel | BesideField::Start => {
+                Field::new(field.name(), DType::I64, [])
+            }
             BesideField::Loc | BesideField::Scale => Field::new(field.name(), DType::F64, self.shape.clone()),
             BesideField::Covariate(covariate) => {
                 let number = covariates.next().unwrap_or_default();
@@ -151,15 +180,21 @@ impl Collate for Beside {
         let needs_rows = self.fields.iter().any(|f| matches!(f, BesideField::Loc | BesideField::Scale));
         let rows = if needs_rows { self.rows(sample, *span, scratch)? } else { Vec::new() };
         let mut covariates = 0;
+        let per_record = self.apart.unwrap_or(1);
+        let record = span.record / per_record;
         for (number, field) in (self.inner.n_fields()..).zip(&self.fields) {
             let which = match field {
                 BesideField::Covariate(_) => {
-                    self.covariates.lay(covariates, *span, row, number)?;
+                    self.covariates.lay(covariates, Span { record, ..*span }, row, number)?;
                     covariates += 1;
                     continue;
                 }
                 BesideField::Item => {
-                    row.numbers::<u64>(number)[0] = self.left_out.number(span.record);
+                    row.numbers::<u64>(number)[0] = self.left_out.number(record);
+                    continue;
+                }
+                BesideField::Channel => {
+                    row.numbers::<u64>(number)[0] = span.record % per_record;
                     continue;
                 }
                 BesideField::Start => {

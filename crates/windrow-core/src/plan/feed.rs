@@ -26,6 +26,8 @@ pub struct Feed {
     stores: StoreSet,
     has_part_ids: bool,
     left_out: LeftOut,
+    /// Records of the source for each record of the data set, where they are its channels.
+    channels: Option<u64>,
 }
 
 /// The tensor of feed numbers.
@@ -48,6 +50,7 @@ impl Feed {
             stores: StoreSet::default(),
             has_part_ids: false,
             left_out: LeftOut::default(),
+            channels: None,
         }
     }
 
@@ -57,24 +60,44 @@ impl Feed {
         Feed { left_out, ..self }
     }
 
-    /// The number of a record of the source in its data set: another one where some before it are left out.
-    pub fn number_of(&self, record: u64) -> u64 {
-        self.left_out.number(record)
+    /// Says that the records of the source are the channels of those of the data set, this many of each.
+    #[must_use]
+    pub fn apart(self, channels: u64) -> Feed {
+        Feed { channels: Some(channels.max(1)), ..self }
     }
 
-    // Inside, records are counted without those that are left out.
+    /// Records of the source for each record of the data set.
+    pub fn per_record(&self) -> u64 {
+        self.channels.unwrap_or(1)
+    }
+
+    /// The number of a record of the source in its data set: another one where some before it are left out, and where it is a channel.
+    pub fn number_of(&self, record: u64) -> u64 {
+        self.left_out.number(record / self.per_record())
+    }
+
+    /// Which channel a record of the source is, where records are channels.
+    pub fn channel_of(&self, record: u64) -> Option<u64> {
+        self.channels.map(|channels| record % channels)
+    }
+
+    // Inside, records are counted without those that are left out, and may be channels.
     pub(super) fn numbered(&self, error: Error) -> Error {
+        let error = match (self.channels, error.place().record) {
+            (Some(channels), Some(record)) => error.record(record / channels),
+            _ => error,
+        };
         self.left_out.numbered(error)
     }
 
-    /// The record of the source with a number of the data set; `None` where it is left out.
+    /// The record of the source with a number of the data set, or the first channel of it; `None` where it is left out.
     pub fn record_of(&self, number: u64) -> Option<u64> {
-        self.left_out.place(number)
+        Some(self.left_out.place(number)? * self.per_record())
     }
 
     /// Records of the data set, those that are left out among them.
     pub fn numbers(&self) -> u64 {
-        self.source.len().saturating_add(self.left_out.len())
+        (self.source.len() / self.per_record()).saturating_add(self.left_out.len())
     }
 
     /// Reads the samples from [`Runs`] of the source, by a view that cuts them alike. What a sample

@@ -111,37 +111,41 @@ impl Plan {
         if record >= from.numbers() {
             return Err(Error::out_of_range("record", record, from.numbers()));
         }
-        let Some(record) = from.record_of(record) else { return Ok(Vec::new()) };
+        let Some(first) = from.record_of(record) else { return Ok(Vec::new()) };
         let view = from.view();
-        let samples = whole(|| view.samples_of(record)).map_err(|e| from.numbered(e))?;
-        let (is_one, mut pieces) = (samples.end - samples.start == 1, Vec::new());
-        let mut found = Vec::new();
-        'samples: for sample in samples {
-            if !is_one {
-                // Samples of other records may be among them.
-                let draw = Draw::new(self.seed(), epoch, 0, self.starts[feed] + sample);
-                whole(|| {
-                    pieces.clear();
-                    view.pieces(sample, draw, &mut pieces)
-                })
-                .map_err(|e| from.numbered(e))?;
-                if !pieces.iter().any(|piece| matches!(piece, Piece::Read(span) if span.record == record)) {
-                    continue;
+        let (mut pieces, mut found) = (Vec::new(), Vec::new());
+        // One, unless its channels are apart.
+        'records: for record in first..first + from.per_record() {
+            let samples = whole(|| view.samples_of(record)).map_err(|e| from.numbered(e))?;
+            let is_one = samples.end - samples.start == 1;
+            for sample in samples {
+                if !is_one {
+                    // Samples of other records may be among them.
+                    let draw = Draw::new(self.seed(), epoch, 0, self.starts[feed] + sample);
+                    whole(|| {
+                        pieces.clear();
+                        view.pieces(sample, draw, &mut pieces)
+                    })
+                    .map_err(|e| from.numbered(e))?;
+                    let is_read = |piece: &Piece| matches!(piece, Piece::Read(span) if span.record == record);
+                    if !pieces.iter().any(is_read) {
+                        continue;
+                    }
                 }
-            }
-            // A mixture may go through its smaller part several times in one epoch.
-            for pass in 0.. {
-                let turn = Turn { sample: self.starts[feed] + sample, pass };
-                if found.len() >= most {
-                    break 'samples;
-                }
-                if !is_wanted() {
-                    return Err(Error::new(Kind::Interrupted, "stopped before the end"));
-                }
-                match self.sampler().position(epoch, turn) {
-                    Some(position) if counts(position) => found.push(Found { sample, position }),
-                    Some(_) => {}
-                    None => break,
+                // A mixture may go through its smaller part several times in one epoch.
+                for pass in 0.. {
+                    let turn = Turn { sample: self.starts[feed] + sample, pass };
+                    if found.len() >= most {
+                        break 'records;
+                    }
+                    if !is_wanted() {
+                        return Err(Error::new(Kind::Interrupted, "stopped before the end"));
+                    }
+                    match self.sampler().position(epoch, turn) {
+                        Some(position) if counts(position) => found.push(Found { sample, position }),
+                        Some(_) => {}
+                        None => break,
+                    }
                 }
             }
         }

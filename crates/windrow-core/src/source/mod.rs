@@ -1,5 +1,6 @@
 //! Records by number.
 
+mod apart;
 mod apply;
 mod border;
 mod channels;
@@ -24,6 +25,7 @@ mod transform;
 
 use std::sync::Arc;
 
+pub use apart::Apart;
 pub use border::Border;
 pub use fit::Fit;
 pub use floats::Precision;

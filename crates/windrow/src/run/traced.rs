@@ -33,6 +33,9 @@ pub struct TracedRow {
 pub struct TracedRead {
     /// The record, by number.
     pub record: u64,
+    /// Which channel of it, of a view that has each apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<u64>,
     /// Its first value that was read.
     pub start: u64,
     /// How many values were read.
@@ -51,7 +54,8 @@ pub fn trace_row(plan: &Plan, epoch: u64, position: u64, row: u64) -> Result<Tra
     let read = |span: &Span| {
         let mut locations = feed.source().locate(*span)?;
         locations.iter_mut().for_each(|location| location.file = without_secrets(&location.file));
-        Ok(TracedRead { record: feed.number_of(span.record), start: span.start, len: span.len, locations })
+        let (record, channel) = (feed.number_of(span.record), feed.channel_of(span.record));
+        Ok(TracedRead { record, channel, start: span.start, len: span.len, locations })
     };
     Ok(TracedRow {
         row,

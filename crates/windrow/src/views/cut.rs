@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use windrow_core::collate::ScaledBy;
 use windrow_core::plan::Feed;
-use windrow_core::source::{Border, Fit, Per, SampleScale, Scaled, Scaling, SharedSource, Transformed};
+use windrow_core::source::{
+    Apart, Border, Fit, Per, SampleScale, Scaled, Scaling, SharedSource, Transformed,
+};
 use windrow_core::{DType, Error, Result, store};
 
 use crate::opening::dataset::Dataset;
-use crate::opening::time_part::of_period;
+use crate::opening::time_part::{TimePart, of_period};
 use crate::views::grouping::Grouping;
 use crate::views::kind::Cut;
 use crate::views::part::RecipePart;
@@ -49,8 +51,9 @@ impl Dataset {
         stop: &dyn Fn() -> bool,
     ) -> Result<(SharedSource, ScaledBy)> {
         let statistics = recipe.kind().statistics();
-        let plain = self.source.clone();
-        let try_by = |by| self.assemble(self.source.clone(), recipe.clone(), dtype, &by);
+        let is_apart = recipe.kind().is_apart();
+        let plain = of_view(self.source.clone(), is_apart)?;
+        let try_by = |by| self.assemble(plain.clone(), recipe.clone(), dtype, &by);
         match (statistics.scaler, statistics.scaling()) {
             (Scaler::Custom(custom), _) => {
                 if custom.is_name() {
@@ -68,23 +71,19 @@ impl Dataset {
             }
             (_, Some(scaling)) => {
                 try_by(ScaledBy::Unmeasured)?;
-                let scaled = Arc::new(self.measured(scaling, stop)?);
-                Ok((of_period(scaled.clone(), self.period.as_ref())?, ScaledBy::Record(scaled)))
+                let n = if is_apart { self.channels() } else { 1 };
+                let period = self.period.as_ref().map(|period| period.repeated(n));
+                let whole = of_view(self.whole.clone(), is_apart)?;
+                let scaled = measured(whole, period.as_ref(), scaling, stop).map_err(|e| of_record(e, n))?;
+                let scaled = Arc::new(scaled);
+                Ok((of_period(scaled.clone(), period.as_ref())?, ScaledBy::Record(scaled)))
             }
         }
     }
 
-    // Parts in time are scaled by what the first of them knows.
-    fn measured(&self, scaling: Scaling, stop: &dyn Fn() -> bool) -> Result<Scaled> {
-        let whole = self.whole.clone();
-        let first = self.period.as_ref().filter(|_| scaling.fit.is_none());
-        match first.map(|part| &part.fit) {
-            None => Scaled::new(whole, scaling, stop),
-            Some(Border::Fraction(to)) => {
-                Scaled::new(whole, Scaling { fit: Some(Fit::Fraction(0.0, *to)), ..scaling }, stop)
-            }
-            Some(border) => Scaled::until(whole, border.clone(), scaling, stop),
-        }
+    /// Records of a view that has each channel apart, for each record.
+    pub(crate) fn channels(&self) -> u64 {
+        self.source.schema().channels.map_or(1, |channels| channels as u64)
     }
 
     /// Samples of `source`: these records, scaled or not.
@@ -123,11 +122,42 @@ impl Dataset {
         let feed = Feed::new(source.clone(), view, collate)
             .lying_in(self.stores.clone())
             .without(self.left_out.clone());
+        let feed = if kind.is_apart() { feed.apart(self.channels()) } else { feed };
         let feed = kind.feed(feed, &source)?;
         let grouping =
             kind.group().map(|(length, rows)| Grouping::of(length, rows, source.as_ref())).transpose()?;
         let (path, options) = (self.paths.clone(), self.options.clone());
         let recipe = RecipePart { path, options, view: recipe, dtype: asked };
         Ok(Samples { feed, data: self.clone(), recipe, by: by.clone(), grouping })
+    }
+}
+
+// The records as a view reads them.
+fn of_view(source: SharedSource, is_apart: bool) -> Result<SharedSource> {
+    if is_apart { Apart::of(source) } else { Ok(source) }
+}
+
+// Parts in time are scaled by what the first of them knows.
+fn measured(
+    whole: SharedSource,
+    period: Option<&TimePart>,
+    scaling: Scaling,
+    stop: &dyn Fn() -> bool,
+) -> Result<Scaled> {
+    let first = period.filter(|_| scaling.fit.is_none());
+    match first.map(|part| &part.fit) {
+        None => Scaled::new(whole, scaling, stop),
+        Some(Border::Fraction(to)) => {
+            Scaled::new(whole, Scaling { fit: Some(Fit::Fraction(0.0, *to)), ..scaling }, stop)
+        }
+        Some(border) => Scaled::until(whole, border.clone(), scaling, stop),
+    }
+}
+
+// An error of the n-th part of a record names the record.
+fn of_record(error: Error, n: u64) -> Error {
+    match error.place().record {
+        Some(record) => error.record(record / n.max(1)),
+        None => error,
     }
 }

@@ -65,6 +65,11 @@ pub(crate) trait ViewKind {
         Statistics::NONE
     }
 
+    /// Whether each channel of a record is a record of its own.
+    fn is_apart(&self) -> bool {
+        false
+    }
+
     /// Where the scaler is chosen.
     fn scaler_mut(&mut self) -> Option<&mut Scaler> {
         None

@@ -52,6 +52,9 @@ view! {
         /// What shares statistics: a series, each channel of it, or each window by its context.
         #[serde(default, skip_serializing_if = "is_default")]
         per: Per,
+        /// What windows of records of several channels are of: all channels together, or each channel apart, as a series of its own.
+        #[serde(default, skip_serializing_if = "is_default")]
+        channels: Channels = "window_channels",
         /// Where windows begin: a stride apart, as many at random places, or one that ends with each series.
         #[serde(default, skip_serializing_if = "is_default")]
         starts: Starts,
@@ -61,7 +64,7 @@ view! {
         /// What labels are: the token after each input, the input itself, or none.
         #[serde(default, skip_serializing_if = "is_default")]
         labels: Labels,
-        /// What to put beside the values: item, start, loc, scale, time_features and the features of a record by their names.
+        /// What to put beside the values: item, channel, start, loc, scale, time_features and the features of a record by their names.
         #[serde(default, skip_serializing_if = "is_default")]
         fields: Vec<String> as &[&str],
         /// The frequency of times for time_features, where the data does not say it: h, 15min, D, MS.
@@ -69,6 +72,21 @@ view! {
         freq: Option<String> as &str,
     }
     beside &[];
+}
+
+/// What the windows of records of several channels are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Channels {
+    /// All channels of a record: `[width, C]`.
+    #[default]
+    Together,
+    /// Each channel as a series of its own, `[width]`: those of record 0 in their order, then those of record 1, ….
+    Apart,
+}
+
+impl Taken for Channels {
+    const TAKES: Takes = Takes::Words(&["together", "apart"]);
 }
 
 /// Which labels are learned.
@@ -90,6 +108,10 @@ impl ViewKind for Windows {
     fn statistics(&self) -> Statistics<'_> {
         let context = Some(self.context_length);
         Statistics { scaler: &self.scaler, nan: self.nan, fit: self.fit, per: self.per, context }
+    }
+
+    fn is_apart(&self) -> bool {
+        self.channels == Channels::Apart
     }
 
     fn is_random(&self) -> bool {
@@ -185,6 +207,7 @@ impl Windows {
         }
         let channels = data.schema().channels.filter(|_| self.per != Per::Series);
         let beside = Beside::new(collate, &beside, data.by.clone(), channels, covariates)?;
+        let beside = beside.apart(self.is_apart().then(|| data.data.channels()))?;
         Ok(Arc::new(beside.without(data.data.left_out.clone())))
     }
 }
