@@ -147,7 +147,7 @@ def in_tasks() -> Iterator[Job]:
         "index": (["index", "in", "--task-bytes", "1500"], "in"),
     }
     for kind, (options, joined) in kinds.items():
-        plan: Command = ["prep", "plan", *options, "--out", "parts", "-o", "job.json", "-q"]
+        plan: Command = ["prep", "plan", *options, "--out", "parts", "--job", "job.json", "-q"]
         run: Command = ["prep", "run", "job.json", "--threads", "1", "-q"]
         merge: Command = ["prep", "merge", "job.json", "-q"]
         join: Command = ["prep", "join", "job.json", "--out", joined, "-q"]

@@ -363,7 +363,7 @@ def test_a_path_that_begins_with_a_tilde_is_in_the_home_folder(tmp_path: Path, m
     assert (home / "tokens").is_dir() and (home / "copy.jsonl").is_file() and (home / "rows.parquet").is_file()
     for line in (
         "inspect '~/tokens'", "convert '~/a.jsonl' --to parquet '~/x.parquet'", "tokenize '~/a.jsonl' --tokenizer bytes --out=~/y",
-        "index '~'", "manifest '~' -o '~/m.json'", "prep plan tokenize '~/a.jsonl' --tokenizer bytes --out '~/z' -o '~/job.json'",
+        "index '~'", "manifest '~' -o '~/m.json'", "prep plan tokenize '~/a.jsonl' --tokenizer bytes --out '~/z' --job '~/job.json'",
         "prep run '~/job.json'",
     ):  # fmt: skip
         ran = shell(f"{{}} {line}", here)
@@ -430,7 +430,7 @@ def test_a_pipe_that_gives_something_else_or_nothing(tmp_path: Path) -> None:
         ("{} tokenize <(cat cut.gz) --tokenizer bytes -o x", "damaged or cut short"),
         ("{} tokenize <(true) --tokenizer bytes -o x", "there are no texts"),
         ("echo '{\"text\": 1}' | {} tokenize - --tokenizer bytes -o x", "text"),
-        ("{} prep plan tokenize <(cat a.parquet) --tokenizer bytes --out x -o job", "a pipe is read once"),
+        ("{} prep plan tokenize <(cat a.parquet) --tokenizer bytes --out x --job job", "a pipe is read once"),
     ]:
         ran = shell(line, tmp_path)
         assert ran.returncode > 0 and says in ran.stderr, f"{line}: {ran.stderr}"

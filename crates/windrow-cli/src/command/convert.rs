@@ -28,8 +28,11 @@ pub(crate) struct Convert {
     #[arg(value_parser = path())]
     input: PathBuf,
     /// Where to: a folder for shards, forager and codes, what both names begin with for megatron, else a file; also a URL
-    #[arg(value_parser = path())]
-    output: PathBuf,
+    #[arg(required_unless_present = "out", conflicts_with = "out", value_parser = path())]
+    output: Option<PathBuf>,
+    /// The same as OUTPUT
+    #[arg(short, long, value_name = "OUTPUT", value_parser = path())]
+    out: Option<PathBuf>,
     /// The format to write
     #[arg(long, value_name = "FORMAT", value_parser = to::of_records())]
     to: String,
@@ -53,7 +56,10 @@ pub(crate) struct Convert {
 
 pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.input))?;
-    no_stdout(&args.output)?;
+    let Some(output) = args.output.as_ref().or(args.out.as_ref()) else {
+        return Err(Failure::usage("name an output"));
+    };
+    no_stdout(output)?;
     let format = windrow::writer(&args.to, args.own.given())?;
     let opening = Options { allow_empty: args.allow_empty, ..args.opening.options()? };
     let data = windrow::open_with(&args.input, &opening)?;
@@ -69,11 +75,11 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
         durable: !args.no_fsync,
         ..WriteOptions::default()
     };
-    let report = prepare::convert_with(source, &args.output, format.as_ref(), &options, &opening, &progress)?;
+    let report = prepare::convert_with(source, output, format.as_ref(), &options, &opening, &progress)?;
     let seconds = started.elapsed().as_secs_f64();
     out.line(format_args!(
         "{}: {}, {} in {seconds:.1} s",
-        args.output.display(),
+        output.display(),
         text::counted(report.records, "record"),
         text::size(report.output_bytes)
     ))?;

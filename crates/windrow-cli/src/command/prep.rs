@@ -69,7 +69,7 @@ enum Planned {
 #[derive(Args, Debug)]
 struct Planning {
     /// Folder of the parts, or its URL: every machine sees it under this name
-    #[arg(long, value_name = "DIR", value_parser = path())]
+    #[arg(short, long, value_name = "DIR", value_parser = path())]
     out: PathBuf,
     /// Input bytes of a task: 256MiB
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value_t = TASK_BYTES)]
@@ -78,9 +78,9 @@ struct Planning {
     #[arg(long)]
     allow_empty: bool,
     /// Also write the job here
-    #[arg(short = 'o', long, value_name = "FILE", value_parser = path())]
+    #[arg(long, value_name = "FILE", value_parser = path())]
     job: Option<PathBuf>,
-    /// With -o: replace a file that holds something else
+    /// With --job: replace a file that holds something else
     #[arg(long, requires = "job")]
     overwrite: bool,
 }
@@ -150,7 +150,7 @@ struct Join {
     #[command(flatten)]
     of: OfJob,
     /// Folder to write, or its URL
-    #[arg(long, value_name = "DIR", value_parser = path())]
+    #[arg(short, long, value_name = "DIR", value_parser = path())]
     out: PathBuf,
     /// Replace an existing output
     #[arg(long)]

@@ -48,6 +48,37 @@ fn extract_replaces_nothing_unasked_and_never_its_data() {
 }
 
 #[test]
+fn an_output_is_named_by_its_place_or_by_out() {
+    let desk = desk();
+    desk.windrow("convert d/s.jsonl one.npz --to npz").done();
+    desk.windrow("convert d/s.jsonl -o two.npz --to npz").done();
+    assert_eq!(fs::read(desk.path("one.npz")).unwrap(), fs::read(desk.path("two.npz")).unwrap());
+    assert!(
+        desk.windrow("convert d/s.jsonl three.npz -o four.npz --to npz")
+            .failed(2)
+            .contains("cannot be used with")
+    );
+    assert!(desk.windrow("convert d/s.jsonl --to npz").failed(2).contains("<OUTPUT>"));
+    let job = desk.windrow("prep plan convert d/s.jsonl --to npz -o parts -q").done();
+    desk.windrow(&format!("prep run {job}")).done();
+    desk.windrow(&format!("prep merge {job}")).done();
+    desk.windrow(&format!("prep join {job} -o joined.npz")).done();
+    assert!(desk.path("joined.npz").is_file());
+}
+
+#[test]
+fn a_plan_replaces_nothing_unasked_and_never_its_data() {
+    let desk = desk();
+    let plan = "plan d/s.jsonl --windows 2 --batch-size 2 -o";
+    replaces_when_asked(&desk, plan, "plan.json");
+    keeps_input(&desk, plan, "d/s.jsonl");
+    let err = desk.windrow("plan d/s.jsonl --windows 2 --batch-size 2 --overwrite").failed(2);
+    assert!(err.contains("--overwrite replaces a file"), "{err}");
+    let err = desk.windrow("plan plan.json --windows 2 --batch-size 2").failed(2);
+    assert!(err.contains("a plan says itself"), "{err}");
+}
+
+#[test]
 fn what_describes_the_data_is_not_replaced_and_a_page_beside_it_is() {
     let desk = desk();
     desk.texts("t/a.jsonl", &["one two", "three"]);
@@ -82,7 +113,7 @@ fn only_files_are_replaced() {
         "manifest d -o pipe.txt",
         "dummy --vocab-size 9 --tokens 9 --out pipe.txt",
         "convert tok pipe.txt --to tokens",
-        "prep plan convert d/s.jsonl --to shards --out parts -q -o pipe.txt",
+        "prep plan convert d/s.jsonl --to shards --out parts -q --job pipe.txt",
     ] {
         let err = desk.windrow(&format!("{command} --overwrite")).failed(1);
         assert!(err.contains("a pipe or a socket is where the output goes"), "{command}: {err}");
@@ -125,13 +156,13 @@ fn a_manifest_elsewhere_replaces_nothing_unasked_and_never_what_it_lists() {
 #[test]
 fn a_copy_of_a_job_replaces_nothing_unasked_and_never_an_input() {
     let desk = desk();
-    let plan = "prep plan convert d/s.jsonl --to shards --out parts -q -o";
+    let plan = "prep plan convert d/s.jsonl --to shards --out parts -q --job";
     replaces_when_asked(&desk, plan, "job.json");
     keeps_input(&desk, plan, "d/s.jsonl");
     desk.write("x/a.npy", npy("<f4", &[0; 16]));
-    keeps_input(&desk, "prep plan convert x --to shards --out of-folder -q -o", "x/a.npy");
+    keeps_input(&desk, "prep plan convert x --to shards --out of-folder -q --job", "x/a.npy");
     desk.texts("t/a.jsonl", &["one"]);
-    keeps_input(&desk, "prep plan tokenize t -t bytes --out of-texts -q -o", "t/a.jsonl");
+    keeps_input(&desk, "prep plan tokenize t -t bytes --out of-texts -q --job", "t/a.jsonl");
     let err = desk.windrow(&format!("{plan} -")).failed(2);
     assert!(err.contains("stdout cannot be written to"), "{err}");
     assert!(!desk.path("-").exists());
