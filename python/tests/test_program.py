@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import windrow as wr
 from conftest import running
@@ -75,3 +76,30 @@ def test_a_plan_is_said_to_be_one(tmp_path: Path) -> None:
         done = program("inspect", tmp_path / "plan.json")
         assert done.returncode == 1
         assert "a plan of a loader" in done.stderr and "windrow trace" in done.stderr
+
+
+def test_a_plan_is_the_recipe_of_a_loader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("web.bin", "cöde.bin"):
+        wr.create_dummy_data(100, 1000).tofile(name)
+    web, code = (wr.open(name, dtype="uint32", vocab_size=100) for name in ("web.bin", "cöde.bin"))
+    shuffle = wr.Blocks(size=32, lanes=4)
+    mixed = {"web": (web.pack(8, eos=3), 0.7), "code": (code.pack(8, eos=3), 0.3)}
+    opened = ["--dtype", "uint32", "--vocab-size", "100"]
+    blocks = ["--shuffle", "blocks:size=32,lanes=4"]
+    same = [
+        (wr.Loader(web.windows(4, prediction_length=2, stride=3, tail="pad"), batch_size=4, seed=5, rank=0, world_size=2, last="repeat"),
+         ["web.bin", "--windows", "4,2,3", "--tail", "pad", "--batch-size", "4", "--world-size", "2", "--seed", "5", "--last", "repeat"]),
+        (wr.Loader(code.pack(8, shifted=True), global_batch_size=6, shuffle=False, drop_last=False, rank=0, world_size=1),
+         ["cöde.bin", "--pack", "8", "--shifted", "--global-batch-size", "6", "--no-shuffle", "--keep-last"]),
+        (wr.Loader(web.bins(16, "first_fit"), batch_size=1, seed=3, rank=0, world_size=1),
+         ["web.bin", "--bins", "16", "--strategy", "first_fit", "--batch-size", "1", "--seed", "3"]),
+        (wr.Loader(wr.mix(mixed, stop="never"), batch_size=4, shuffle=shuffle, rank=0, world_size=1),
+         ["--mix", "web=web.bin:0.7", "--mix", "code=cöde.bin:0.3", "--stop", "never", "--pack", "8", "--eos", "3", "--batch-size", "4", *blocks]),
+    ]  # fmt: skip
+    for number, (loader, options) in enumerate(same):
+        ran = program("plan", *opened, *options, "-o", f"{number}.json")
+        assert ran.returncode == 0, ran.stderr
+        written = Path(f"{number}.json").read_text()
+        assert written == json.dumps(loader.recipe(), indent=2, ensure_ascii=False) + "\n"
+        assert wr.diff(f"{number}.json", loader)["same"]

@@ -13,9 +13,8 @@ use crate::{plan, text};
 /// For several paths; those of reading a plan and opening its data.
 pub(crate) fn show(data: &Data, out: &mut Out) -> Result<i32, Failure> {
     let Some(path) = data.only() else { return Err(Failure::usage("--mixing takes one plan".to_string())) };
-    let recipe = plan::read(path).map_err(|e| {
-        e.hint("a plan is what recipe() of a loader in Python gives, as JSON; `windrow inspect` of data has no order")
-    })?;
+    let recipe = plan::read(path)
+        .map_err(|e| e.hint(format!("{}; `windrow inspect` of data has no order", plan::IS_A_PLAN)))?;
     let builder = loader(&recipe, Some(0))?;
     let found = builder.mixing()?;
     let names = builder.part_names();

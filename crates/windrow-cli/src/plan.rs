@@ -14,6 +14,10 @@ use windrow::{Kind, Paths, Plan, Recipe};
 use crate::args::{Cutting, Opening, Ordering, loader, no_text, only_token_ids, path};
 use crate::failure::Failure;
 
+/// What a plan is, for the hint where something else is found.
+pub(crate) const IS_A_PLAN: &str =
+    "a plan is what `windrow plan` writes, or recipe() of a loader in Python gives, as JSON";
+
 /// A plan, from its JSON or from the options that make one.
 #[derive(Args, Debug)]
 pub(crate) struct Planned {
@@ -91,8 +95,7 @@ impl Planned {
         if self.ordering.is_given() || self.opening.is_given() {
             return Err(says_itself("leave those options out; for data, name a view, as in --pack 1024"));
         }
-        let hint =
-            "a plan is what recipe() of a loader in Python gives; data needs a view, as in --pack 1024";
+        let hint = format!("{IS_A_PLAN}; data needs a view, as in --pack 1024");
         Ok(read(plan).map_err(|e| e.hint(hint))?)
     }
 
@@ -146,15 +149,20 @@ impl Planned {
 
     /// The files that the plan is made of: its own, and those that it reads.
     pub(crate) fn files(&self, recipe: &Recipe, plan: &Plan) -> Vec<PathBuf> {
-        let read =
-            plan.feeds().iter().flat_map(|feed| feed.source().files()).map(|file| PathBuf::from(file.file));
-        let named = recipe.parts.iter().flat_map(|part| part.path.iter()).map(Path::to_path_buf);
-        self.plan.iter().cloned().chain(named).chain(read).collect()
+        self.plan.iter().cloned().chain(files(recipe, plan)).collect()
     }
 }
 
-// A step is so many rows: with another number it reads others.
-fn no_batch() -> Failure {
+/// What a plan reads: paths as they are named, and the files there.
+pub(crate) fn files(recipe: &Recipe, plan: &Plan) -> Vec<PathBuf> {
+    let read =
+        plan.feeds().iter().flat_map(|feed| feed.source().files()).map(|file| PathBuf::from(file.file));
+    let named = recipe.parts.iter().flat_map(|part| part.path.iter()).map(Path::to_path_buf);
+    named.chain(read).collect()
+}
+
+/// The error of no batch size: with another number of rows a step reads others.
+pub(crate) fn no_batch() -> Failure {
     Failure::Usage {
         message: "no batch size is given, which decides the rows that a step reads".to_string(),
         hint: Some(
@@ -184,8 +192,8 @@ pub(crate) fn steps(text: &str) -> Result<Range<u64>, String> {
         .ok_or_else(|| format!("{text:?}: expected steps as 100..200, without the last"))
 }
 
-// A plan beside a view: it would be opened as data, and the error be about series.
-fn refuse_plan(path: &Path) -> Result<(), Failure> {
+/// Refuses a plan beside a view: it would be opened as data, and the error be about series.
+pub(crate) fn refuse_plan(path: &Path) -> Result<(), Failure> {
     let is_plan = match path.as_os_str() == "-" {
         true => true,
         false => path.extension().is_some_and(|end| end == "json") && read(path).is_ok(),

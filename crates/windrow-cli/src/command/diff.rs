@@ -15,7 +15,7 @@ use crate::{plan, text};
 /// Compare two plans: the same batches (exit 0), or the first step that differs, and why (exit 4)
 #[derive(Args, Debug)]
 pub(crate) struct Diff {
-    /// A plan's JSON, as recipe() of a loader in Python gives it; `-` for stdin
+    /// A plan's JSON, as `windrow plan` writes it; `-` for stdin
     #[arg(value_name = "A", value_parser = path())]
     a: PathBuf,
     /// The other one
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Diff, out: &mut Out) -> Result<i32, Failure> {
     if args.a.as_os_str() == "-" && args.b.as_os_str() == "-" {
         return Err(Failure::usage("only one of two plans can come from stdin"));
     }
-    let [a, b] = [&args.a, &args.b].map(|path| plan::read(path).map_err(|e| e.hint(HINT)));
+    let [a, b] = [&args.a, &args.b].map(|path| plan::read(path).map_err(|e| e.hint(plan::IS_A_PLAN)));
     let (a, b) = (a?, b?);
     let interrupt = Interrupt::listen();
     let found = compare(&a, &b, args.steps, &|| !interrupt.asked())?;
@@ -56,8 +56,6 @@ pub(crate) fn run(args: &Diff, out: &mut Out) -> Result<i32, Failure> {
     out.object(json!(found))?;
     Ok(if found.same { DONE } else { MISMATCH })
 }
-
-const HINT: &str = "a plan is what recipe() of a loader in Python gives, as JSON";
 
 fn shown(value: &Value) -> String {
     match value {

@@ -21,6 +21,7 @@ mod inspect;
 mod man;
 mod manifest;
 mod peek;
+mod plan;
 mod prep;
 mod rebuild_metadata;
 #[cfg(feature = "report")]
@@ -83,6 +84,7 @@ pub(crate) enum Command {
     RebuildMetadata(rebuild_metadata::RebuildMetadata),
     Manifest(manifest::Manifest),
     Verify(verify::Verify),
+    Plan(Box<plan::Plan>),
     Trace(trace::Trace),
     Diff(diff::Diff),
     Coverage(coverage::Coverage),
@@ -111,6 +113,7 @@ impl Command {
             Command::RebuildMetadata(_) => "rebuild-metadata",
             Command::Manifest(_) => "manifest",
             Command::Verify(_) => "verify",
+            Command::Plan(_) => "plan",
             Command::Trace(_) => "trace",
             Command::Diff(_) => "diff",
             Command::Coverage(_) => "coverage",
@@ -140,6 +143,7 @@ pub(crate) fn run(command: Command, out: &mut Out) -> Result<i32, Failure> {
         Command::RebuildMetadata(args) => rebuild_metadata::run(&args, out),
         Command::Manifest(args) => manifest::run(&args, out),
         Command::Verify(args) => verify::run(&args, out),
+        Command::Plan(args) => plan::run(&args, out),
         Command::Trace(args) => trace::run(&args, out),
         Command::Diff(args) => diff::run(&args, out),
         Command::Coverage(args) => coverage::run(&args, out),

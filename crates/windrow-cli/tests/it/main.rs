@@ -32,6 +32,9 @@ mod limits;
 mod outputs;
 #[cfg(test)]
 #[cfg(feature = "full")]
+mod plan;
+#[cfg(test)]
+#[cfg(feature = "full")]
 mod prep;
 #[cfg(test)]
 #[cfg_attr(not(feature = "full"), expect(dead_code, reason = "the other tests use all of it"))]

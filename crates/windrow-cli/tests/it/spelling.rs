@@ -113,7 +113,10 @@ fn options_are_named_as_they_are_typed() {
             "where a format has columns, --columns opens it as rows",
         ),
         ("convert toks samples --to npy".into(), "write elsewhere, or replace it with --overwrite"),
-        ("diff toks toks".into(), "a plan is what recipe() of a loader in Python gives, as JSON"),
+        (
+            "diff toks toks".into(),
+            "a plan is what `windrow plan` writes, or recipe() of a loader in Python gives, as JSON",
+        ),
         ("bench text.jsonl --pack 8".into(), "or read records with `windrow peek`"),
         ("peek toks --dtype uin8".into(), "unknown dtype \"uin8\"; one of bool, uint8"),
     ] {
