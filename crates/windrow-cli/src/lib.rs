@@ -38,6 +38,8 @@ mod args;
 mod codes;
 mod command;
 mod failure;
+mod help;
+mod hinted;
 mod interrupt;
 mod mixing;
 mod options;
@@ -64,6 +66,7 @@ use windrow::dev::hide_caught_panics;
 
 use crate::command::Cli;
 use crate::failure::{DONE, Failure, USAGE};
+use crate::help::near;
 use crate::out::Out;
 
 /// Runs the program on these arguments, the first of which is its name, and gives its exit code.
@@ -79,7 +82,7 @@ pub fn main_from(args: impl IntoIterator<Item = OsString>) -> i32 {
         .and_then(|typed| Cli::from_arg_matches(&typed))
     {
         Ok(cli) => cli,
-        Err(e) => return not_parsed(&e, &args),
+        Err(e) => return not_parsed(&near::told(e), &args),
     };
     warnings::listen(cli.quiet);
     hide_caught_panics();
@@ -110,7 +113,7 @@ fn not_parsed(error: &clap::Error, args: &[OsString]) -> i32 {
             Some(ContextValue::Strings(words)) if !words.is_empty() => {
                 Some(format!("one of {}", words.join(", ")))
             }
-            _ => None,
+            _ => near::hint(error).map(str::to_string),
         };
         let mut out = Out::new(true, true, command_named(args).unwrap_or_default());
         report(&Failure::Usage { message, hint }, &mut out);

@@ -1,8 +1,9 @@
 //! stdout: aligned lines for people, or one JSON object.
 
 use std::fmt::Display;
-use std::io::{self, BufWriter, Stdout, Write};
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
+use clap::builder::StyledStr;
 use serde_json::{Map, Value, json};
 
 /// Version of every JSON object printed.
@@ -79,6 +80,14 @@ impl Out {
     /// Bytes as they are, whether or not JSON is wanted.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.put(|stdout| stdout.write_all(bytes))
+    }
+
+    /// A help, with its styles where stdout is a terminal.
+    pub(crate) fn styled(&mut self, text: &StyledStr) -> io::Result<()> {
+        let is_plain = !io::stdout().is_terminal()
+            || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let text = if is_plain { text.to_string() } else { text.ansi().to_string() };
+        self.raw(text.as_bytes())
     }
 
     /// Shows what was written so far.

@@ -6,6 +6,9 @@ use windrow::format::WriteOption;
 
 use crate::options::{self, Of};
 
+/// Their heading in a help.
+pub(crate) const OF_FORMAT: &str = "Of one format";
+
 /// Options that belong to one format, by name; with `TOKENIZE` those that only `tokenize` has, too.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnOptions<const TOKENIZE: bool>(Map<String, Value>);
@@ -51,7 +54,9 @@ impl<const TOKENIZE: bool> FromArgMatches for OwnOptions<TOKENIZE> {
 impl<const TOKENIZE: bool> Args for OwnOptions<TOKENIZE> {
     fn augment_args(command: Command) -> Command {
         Self::all().into_iter().fold(command, |command, (option, of)| {
-            command.arg(options::arg(option.name, option.takes).help(Of::help(&of, "--to ")))
+            command.arg(
+                options::arg(option.name, option.takes).help(Of::help(&of, "--to ")).help_heading(OF_FORMAT),
+            )
         })
     }
 

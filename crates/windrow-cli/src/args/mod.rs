@@ -16,7 +16,7 @@ use windrow::format::Options;
 use windrow::preview::tokens;
 
 pub(crate) use self::order::{Ordering, loader};
-pub(crate) use self::view::Cutting;
+pub(crate) use self::view::{Cutting, of_view};
 use crate::codes::are_codes;
 use crate::failure::Failure;
 use crate::options::of_rows;

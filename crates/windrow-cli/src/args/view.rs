@@ -41,13 +41,21 @@ fn view_arg(view: &'static ViewInfo) -> Arg {
     }
 }
 
+/// A view and the options that it has.
+pub(crate) fn of_view(command: Command, view: &'static ViewInfo) -> Command {
+    let own = view.options().filter(|option| view.number != Some(option.name));
+    options::args(command.arg(view_arg(view)), own, |arg| arg)
+}
+
 impl Args for Cutting {
     fn augment_args(command: Command) -> Command {
         let command = command.next_help_heading("How to cut").group(ArgGroup::new("view"));
         let command = VIEWS.iter().fold(command, |command, view| command.arg(view_arg(view)));
-        all().into_iter().fold(command, |command, (option, of)| {
+        let command = all().into_iter().fold(command, |command, (option, of)| {
             command.arg(options::arg(flag(option), option.takes).help(Of::help(&of, "--")))
-        })
+        });
+        // What a command has of its own is not among them.
+        command.next_help_heading(None)
     }
 
     fn augment_args_for_update(command: Command) -> Command {

@@ -16,8 +16,6 @@ use crate::text;
 /// Show which parts, files and records a range of steps read
 #[derive(Args, Debug)]
 pub(crate) struct Coverage {
-    #[command(flatten)]
-    planned: Planned,
     /// The steps, counted from the start of the run: a..b, without b
     #[arg(long, value_name = "A..B", value_parser = plan::steps)]
     steps: Range<u64>,
@@ -26,6 +24,8 @@ pub(crate) struct Coverage {
     list_records: bool,
     #[command(flatten)]
     of_rank: OfRank,
+    #[command(flatten)]
+    planned: Planned,
 }
 
 pub(crate) fn run(args: &Coverage, out: &mut Out) -> Result<i32, Failure> {

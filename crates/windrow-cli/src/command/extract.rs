@@ -18,8 +18,6 @@ use crate::text;
 /// Write the batch of a step: its arrays as .npz, or its rows as text
 #[derive(Args, Debug)]
 pub(crate) struct Extract {
-    #[command(flatten)]
-    planned: Planned,
     /// The step, from 0; with --epoch counted in that epoch, else from the start of the run
     #[arg(long, value_name = "K")]
     step: u64,
@@ -34,6 +32,8 @@ pub(crate) struct Extract {
     overwrite: bool,
     #[command(flatten)]
     of_rank: OfRank,
+    #[command(flatten)]
+    planned: Planned,
 }
 
 pub(crate) fn run(args: &Extract, out: &mut Out) -> Result<i32, Failure> {

@@ -1,9 +1,14 @@
 //! `windrow man`: the manual pages of the program and its commands.
 
+use std::io;
+
 use clap::Args;
+use clap_mangen::roff::{Roff, bold, line_break, roman};
 use serde_json::{Map, Value, json};
 
 use crate::failure::{DONE, Failure};
+use crate::help::environment::{EXITS, VARIABLES};
+use crate::help::examples;
 use crate::out::Out;
 
 /// Print the manual page of a command, or of the program: windrow man tokenize | man -l -
@@ -46,6 +51,40 @@ fn add_pages(command: &clap::Command, pages: &mut Map<String, Value>) -> Result<
 
 fn page(command: &clap::Command) -> Result<Vec<u8>, Failure> {
     let mut text = Vec::new();
-    clap_mangen::Man::new(command.clone()).render(&mut text).map_err(Failure::Output)?;
+    render(command, &mut text).map_err(Failure::Output)?;
     Ok(text)
+}
+
+fn render(command: &clap::Command, text: &mut Vec<u8>) -> io::Result<()> {
+    // What the help has behind its options are sections here.
+    let page = clap_mangen::Man::new(command.clone());
+    page.render_title(text)?;
+    page.render_name_section(text)?;
+    page.render_synopsis_section(text)?;
+    page.render_description_section(text)?;
+    page.render_options_section(text)?;
+    if command.has_subcommands() {
+        page.render_subcommands_section(text)?;
+    }
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+    let path = name.strip_prefix("windrow-").unwrap_or_default().replace('-', " ");
+    let path = if path == "rebuild metadata" { "rebuild-metadata".to_string() } else { path };
+    let mut sections = Roff::new();
+    let examples = examples::of(&path);
+    if !examples.is_empty() {
+        sections.control("SH", ["EXAMPLES"]);
+        sections.control("nf", []);
+        sections.text(examples.iter().flat_map(|line| [roman(*line), line_break()]).collect::<Vec<_>>());
+        sections.control("fi", []);
+    }
+    for (heading, rows) in [("ENVIRONMENT", VARIABLES), ("EXIT STATUS", EXITS)] {
+        sections.control("SH", [heading]);
+        for (name, says) in rows {
+            sections.control("TP", []);
+            sections.text([bold(*name)]);
+            sections.text([roman(*says)]);
+        }
+    }
+    sections.to_writer(text)?;
+    page.render_version_section(text)
 }

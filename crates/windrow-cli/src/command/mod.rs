@@ -42,14 +42,14 @@ absent::absent!(encode, Encode, "dac");
 absent::absent!(report, Report, "report");
 
 use crate::failure::Failure;
+use crate::help::{dressed, topics};
 use crate::out::Out;
 
 /// Reads training data as it lies on disk and feeds it to a model.
 ///
-/// stdout is data, stderr is messages. Exit: 0 done, 1 failed, 2 usage, 3 data found bad, 4 state or plan does not fit, 5 partly
-/// done, 130 interrupted (and can be run again).
+/// stdout is data, stderr is messages.
 #[derive(Debug, Parser)]
-#[command(name = "windrow", version, propagate_version = true)]
+#[command(name = "windrow", version, propagate_version = true, disable_help_subcommand = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -67,7 +67,7 @@ pub(crate) fn command() -> clap::Command {
         true => arg,
         false => arg.allow_negative_numbers(true),
     };
-    Cli::command().mut_subcommands(|command| command.mut_args(takes_numbers))
+    dressed(Cli::command().mut_subcommands(|command| command.mut_args(takes_numbers)))
 }
 
 #[derive(Debug, Subcommand)]
@@ -95,6 +95,7 @@ pub(crate) enum Command {
     Dummy(dummy::Dummy),
     Completions(completions::Completions),
     Man(man::Man),
+    Help(topics::Help),
 }
 
 impl Command {
@@ -124,6 +125,7 @@ impl Command {
             Command::Dummy(_) => "dummy",
             Command::Completions(_) => "completions",
             Command::Man(_) => "man",
+            Command::Help(_) => "help",
         }
     }
 }
@@ -152,8 +154,9 @@ pub(crate) fn run(command: Command, out: &mut Out) -> Result<i32, Failure> {
         Command::Cache(args) => cache::run(&args, out),
         Command::Download(args) => download::run(&args, out),
         Command::Dummy(args) => dummy::run(&args, out),
-        Command::Completions(args) => completions::run(&args, &mut Cli::command(), out),
-        Command::Man(args) => man::run(&args, Cli::command(), out),
+        Command::Completions(args) => completions::run(&args, &mut self::command(), out),
+        Command::Man(args) => man::run(&args, self::command(), out),
+        Command::Help(args) => topics::run(&args, out),
     }
 }
 

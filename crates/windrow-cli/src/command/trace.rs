@@ -20,8 +20,6 @@ use crate::text;
 /// PLAN is a plan's JSON file (`-` for stdin), or data and how to cut it: `windrow trace tokens/ --pack 1024 --batch-size 8 --step 7`.
 #[derive(Args, Debug)]
 pub(crate) struct Trace {
-    #[command(flatten)]
-    planned: Planned,
     /// The step, from 0; with --epoch counted in that epoch, else from the start of the run
     #[arg(long, value_name = "K", required_unless_present = "record", conflicts_with = "record")]
     step: Option<u64>,
@@ -42,6 +40,8 @@ pub(crate) struct Trace {
     /// With --record: the part of a mixture, by its name or its number from 0 [default: 0]
     #[arg(long, value_name = "I")]
     part: Option<String>,
+    #[command(flatten)]
+    planned: Planned,
 }
 
 /// Positions of one record that are looked for at most.

@@ -26,6 +26,9 @@ mod failures;
 mod flips;
 #[cfg(test)]
 #[cfg(feature = "full")]
+mod help;
+#[cfg(test)]
+#[cfg(feature = "full")]
 mod limits;
 #[cfg(test)]
 #[cfg(feature = "full")]
