@@ -64,7 +64,7 @@ def helps(*command: str) -> str:
 
 def commands() -> list[str]:
     """Names in the list of `windrow --help`."""
-    listed = helps().partition("Commands:\n")[2].partition("\n\n")[0]
+    listed = helps().partition("Look at data:\n")[2].partition("Options:\n")[0]
     return [name for name in re.findall(r"^  ([a-z-]+)  ", listed, re.MULTILINE) if name != "help"]
 
 

@@ -15,7 +15,7 @@ use windrow::dev::store::at_home;
 use windrow::format::Options;
 use windrow::preview::tokens;
 
-pub(crate) use self::order::{Ordering, loader};
+pub(crate) use self::order::{Ordering, loader, shuffle};
 pub(crate) use self::view::{Cutting, of_view};
 use crate::codes::are_codes;
 use crate::failure::Failure;

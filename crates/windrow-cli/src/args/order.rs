@@ -86,7 +86,7 @@ impl Ordering {
 }
 
 /// The parser of `--shuffle`.
-fn shuffle(text: &str) -> Result<Shuffle, String> {
+pub(crate) fn shuffle(text: &str) -> Result<Shuffle, String> {
     text.parse().map_err(|e| text::one_line(&e))
 }
 

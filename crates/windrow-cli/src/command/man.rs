@@ -3,19 +3,22 @@
 use std::io;
 
 use clap::Args;
+use clap::builder::StringValueParser;
 use clap_mangen::roff::{Roff, bold, line_break, roman};
 use serde_json::{Map, Value, json};
 
 use crate::failure::{DONE, Failure};
 use crate::help::environment::{EXITS, VARIABLES};
 use crate::help::examples;
+use crate::help::topics::commands;
+use crate::hinted::hinted;
 use crate::out::Out;
 
 /// Print the manual page of a command, or of the program: windrow man tokenize | man -l -
 #[derive(Args, Debug)]
 pub(crate) struct Man {
     /// The page of this command, `prep plan` for example; without one, that of the program
-    #[arg(value_name = "COMMAND")]
+    #[arg(value_name = "COMMAND", value_parser = hinted(StringValueParser::new(), commands), hide_possible_values = true)]
     words: Vec<String>,
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod topics;
 
 use clap::{Arg, Command};
 
+use crate::hinted::completed;
 use crate::own_options::OF_FORMAT;
 
 /// Headings of options that only `--help` lists: some of them, and what shows all.
@@ -60,6 +61,7 @@ fn dress(command: Command, above: &str) -> Command {
         command = command.after_long_help(format!("Examples:{lines}"));
     }
     command.mut_args(|arg: Arg| {
+        let arg = completed(arg);
         let is_long = LONG.iter().any(|(heading, _)| arg.get_help_heading() == Some(heading));
         if is_long || RARE.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg }
     })

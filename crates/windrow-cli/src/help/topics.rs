@@ -19,13 +19,16 @@ pub(crate) struct Help {
     what: Vec<String>,
 }
 
+/// The names of commands, for completion.
+pub(crate) fn commands() -> Vec<PossibleValue> {
+    let all = crate::command::command();
+    all.get_subcommands().map(|command| PossibleValue::new(command.get_name().to_string())).collect()
+}
+
 /// What can be asked about, for completion.
 fn values() -> Vec<PossibleValue> {
     let topics = TOPICS.iter().copied().chain(VIEWS.iter().map(|view| view.name));
-    let commands = crate::command::command();
-    let commands =
-        commands.get_subcommands().map(|command| PossibleValue::new(command.get_name().to_string()));
-    commands.chain(topics.map(PossibleValue::new)).collect()
+    commands().into_iter().chain(topics.map(PossibleValue::new)).collect()
 }
 
 const TOPICS: [&str; 4] = ["views", "order", "data", "environment"];

@@ -113,3 +113,32 @@ fn words_of_other_programs_lead_to_a_command() {
     }
     assert!(desk.windrow("inspct x").failed(2).contains("inspect"));
 }
+
+#[test]
+fn values_of_options_are_completed() {
+    let desk = Desk::new();
+    let script = desk.windrow("completions bash").done();
+    let offered = |option: &str, words: &[&str]| {
+        // Each option of each command has a case, with what completes its value.
+        let cases: Vec<&str> = script
+            .split(&format!("{option})\n"))
+            .skip(1)
+            .filter_map(|rest| rest.split(";;").next())
+            .collect();
+        assert!(!cases.is_empty(), "{option}");
+        for case in cases {
+            assert!(words.iter().all(|word| case.contains(word)), "{option}: {case}");
+        }
+    };
+    offered("--tokenizer", &["cl100k_base", "bytes"]);
+    offered("--format", &["parquet", "forager"]);
+    offered("--dtype", &["uint16", "bfloat16"]);
+    offered("--as-dtype", &["uint16", "bfloat16"]);
+    offered("--shuffle", &["on off blocks"]);
+    // They are offered, and others are taken.
+    let err = desk.windrow("inspect x --dtype uint17").failed(2);
+    assert!(err.contains("uint17") && !err.contains("possible values"), "{err}");
+    desk.texts("a.jsonl", &["one"]);
+    let err = desk.windrow("tokenize a.jsonl --tokenizer ./mine.json --out t").failed(1);
+    assert!(err.contains("mine.json"), "{err}");
+}
