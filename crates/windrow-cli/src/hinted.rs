@@ -2,10 +2,10 @@
 
 use std::ffi::OsStr;
 
-use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-use clap::{Arg, Command, Error};
 use crate::args::shuffle;
 use crate::options::dtype;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Command, Error};
 
 /// A parser that takes what `parser` takes, and offers `values` to a shell that completes.
 pub(crate) fn hinted<P: TypedValueParser>(parser: P, values: fn() -> Vec<PossibleValue>) -> Hinted<P> {
@@ -36,6 +36,11 @@ fn listed(words: &[&'static str]) -> Vec<PossibleValue> {
 
 /// An argument, its values completed where it is one of these, in whatever command.
 pub(crate) fn completed(arg: Arg) -> Arg {
+    const COMPLETED: [&str; 6] = ["tokenizer", "made_with", "format", "dtype", "as_dtype", "shuffle"];
+    // One that takes only some values says so itself. Asked of these alone: what `help` completes are all commands.
+    if !COMPLETED.contains(&arg.get_id().as_str()) || !arg.get_possible_values().is_empty() {
+        return arg;
+    }
     let arg = match arg.get_id().as_str() {
         "tokenizer" | "made_with" => {
             arg.value_parser(hinted(StringValueParser::new(), || listed(&TOKENIZERS)))

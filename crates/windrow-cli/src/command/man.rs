@@ -46,7 +46,9 @@ pub(crate) fn run(args: &Man, mut line: clap::Command, out: &mut Out) -> Result<
 fn add_pages(command: &clap::Command, pages: &mut Map<String, Value>) -> Result<(), Failure> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     pages.insert(format!("{name}.1"), String::from_utf8_lossy(&page(command)?).into());
-    for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+    // The `help` of commands within others is clap's own.
+    let is_own = |below: &clap::Command| below.get_name() != "help" || command.get_name() == "windrow";
+    for below in command.get_subcommands().filter(|below| is_own(below)) {
         add_pages(below, pages)?;
     }
     Ok(())

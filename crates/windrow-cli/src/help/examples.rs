@@ -145,8 +145,14 @@ const EXAMPLES: &[(&str, [&str; 2])] = &[
 
 #[cfg(test)]
 mod tests {
+    use clap::FromArgMatches;
+
     use super::*;
-    use crate::command::command;
+    use crate::command::{Cli, command};
+
+    fn parse(words: Vec<String>) -> Result<Cli, clap::Error> {
+        command().try_get_matches_from(words).and_then(|typed| Cli::from_arg_matches(&typed))
+    }
 
     // As a shell splits them: quotes hold patterns together.
     fn words(line: &str) -> Vec<String> {
@@ -184,9 +190,34 @@ mod tests {
             assert_ne!(lines[0], lines[1], "{name}");
             for line in lines {
                 assert!(line.starts_with(&format!("windrow {name}")), "{name}: {line}");
-                let parsed = command().try_get_matches_from(words(line));
+                let parsed = parse(words(line));
                 assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
             }
         }
+    }
+
+    #[test]
+    fn every_value_that_is_offered_is_taken_by_the_command() {
+        let mut n = 0;
+        for (name, lines) in EXAMPLES {
+            let program = command();
+            let own = name.split(' ').fold(&program, |command, word| command.find_subcommand(word).unwrap());
+            let offered =
+                own.get_arguments().filter(|arg| arg.is_hide_possible_values_set() && !arg.is_positional());
+            for arg in offered {
+                let option = format!("--{}", arg.get_long().unwrap());
+                let typed = words(lines[0]);
+                if typed.contains(&option) {
+                    continue;
+                }
+                for value in arg.get_value_parser().possible_values().unwrap() {
+                    let added = [option.clone(), value.get_name().to_string()];
+                    let parsed = parse(typed.iter().cloned().chain(added.clone()).collect());
+                    assert!(parsed.is_ok(), "{name} {added:?}: {}", parsed.unwrap_err());
+                    n += 1;
+                }
+            }
+        }
+        assert!(n > 100, "{n}");
     }
 }

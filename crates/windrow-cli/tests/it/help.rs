@@ -132,7 +132,7 @@ fn values_of_options_are_completed() {
     };
     offered("--tokenizer", &["cl100k_base", "bytes"]);
     offered("--format", &["parquet", "forager"]);
-    offered("--dtype", &["uint16", "bfloat16"]);
+    offered("--dtype", &["int16"]);
     offered("--as-dtype", &["uint16", "bfloat16"]);
     offered("--shuffle", &["on off blocks"]);
     // They are offered, and others are taken.
