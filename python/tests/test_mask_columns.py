@@ -191,11 +191,10 @@ def test_a_part_whose_masks_are_null_before_parts_with_masks_is_not_overlooked(t
     (tmp_path / "all").mkdir()
     for i, part in enumerate(parts):
         part.rename(tmp_path / "all" / f"p{i}.parquet")
-    with pytest.raises(wr.ConfigError, match='"loss_mask" is beside this record, but not beside the first') as error:
-        learned(wr.open(tmp_path / "all", column="input_ids"))
-    assert error.value.record == 2
-    with pytest.raises(wr.MismatchError, match="none in .*, a mask of loss_mask here"):
-        wr.open(tmp_path / "all" / "*.parquet", column="input_ids")
+    for path in (tmp_path / "all", tmp_path / "all" / "*.parquet"):
+        with pytest.raises(wr.ConfigError, match='"loss_mask" is beside this record, but not beside the first') as error:
+            learned(wr.open(path, column="input_ids"))
+        assert error.value.record == 2
 
 
 EMPTY = """
