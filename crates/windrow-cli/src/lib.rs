@@ -16,6 +16,8 @@
 //!
 //! * `command`: the commands, a file each; `mod.rs` lists them;
 //! * `args`: option groups that several commands share: what to read, how to slice and order it;
+//! * `help`: what help and manual pages say: groups, examples, variables, topics, near commands;
+//! * `hinted`: values that shells complete;
 //! * `options`: rows of an option table as arguments;
 //! * `own_options`: options of a format that is written;
 //! * `to`: what `--to` takes;

@@ -63,6 +63,7 @@ pub(crate) struct Cli {
 
 /// The command line. A number below zero is the value of the option before it, which then says what it expects.
 pub(crate) fn command() -> clap::Command {
+    topics::COMMAND.get_or_init(|| command);
     let takes_numbers = |arg: clap::Arg| match arg.is_positional() || !arg.get_action().takes_values() {
         true => arg,
         false => arg.allow_negative_numbers(true),

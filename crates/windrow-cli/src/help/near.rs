@@ -17,7 +17,7 @@ const NEAR: &[(&[&str], &str)] = &[
         &["stats", "histogram", "hist", "wc"],
         "`windrow inspect --histogram` counts records by length; `windrow report` writes a page",
     ),
-    (&["tokenise", "tokens"], "`windrow tokenize` turns text into token IDs"),
+    (&["tokenise", "tokenizer"], "`windrow tokenize` turns text into token IDs"),
     (&["check", "validate", "fsck"], "`windrow verify` compares data with what was written down of it"),
     (&["recipe"], "`windrow plan` writes the plan of a run"),
 ];

@@ -28,7 +28,7 @@ impl Moment {
     /// `Config` for another text.
     pub fn parse(text: &str) -> Result<Moment> {
         time_of(text).map(Moment).ok_or_else(|| {
-            Error::config(format!("@at={text:?}@ is not a time")).field("at").hint(HOW_TIMES_ARE_WRITTEN)
+            Error::config(format!("{text:?} is not a time")).field("at").hint(HOW_TIMES_ARE_WRITTEN)
         })
     }
 

@@ -323,7 +323,11 @@ struct StopAt(u64, std::sync::atomic::AtomicBool);
 
 impl windrow::prepare::Watch for StopAt {
     fn progress(&self, now: windrow::prepare::Progress) {
-        self.1.fetch_or(now.done_bytes >= self.0, std::sync::atomic::Ordering::Relaxed);
+        let _ = now;
+    }
+
+    fn counted(&self, done: u64, _total: u64, _one: &'static str) {
+        self.1.fetch_or(done >= self.0, std::sync::atomic::Ordering::Relaxed);
     }
 
     fn cancelled(&self) -> bool {

@@ -20,7 +20,8 @@ const FRONTENDS: [&str; 4] =
 const OF_DOCS: [&str; 2] = ["written_by", "records"];
 
 /// What identifies how data was prepared: no user reads it.
-const IDENTITIES: [&str; 3] = ["tokenizer={}:{} chat=", "tokenizer={}:{} field=", "{} mask_field={}"];
+const IDENTITIES: [&str; 4] =
+    ["tokenizer={}:{} chat=", "tokenizer={}:{} field=", "{} mask_field={}", "period=({}, {}),before="];
 
 /// Options of loaders and mixtures in Python alone.
 const OF_LOADERS: [&str; 5] = ["blocks", "collate", "max_epochs", "skip", "stop"];
