@@ -7,10 +7,10 @@ use clap::builder::StringValueParser;
 use clap_mangen::roff::{Roff, bold, line_break, roman};
 use serde_json::{Map, Value, json};
 
+use super::help::commands;
 use crate::failure::{DONE, Failure};
 use crate::help::environment::{EXITS, VARIABLES};
 use crate::help::examples;
-use crate::help::topics::commands;
 use crate::hinted::hinted;
 use crate::out::Out;
 

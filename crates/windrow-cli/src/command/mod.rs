@@ -16,6 +16,7 @@ mod dummy;
 #[cfg(feature = "dac")]
 pub(crate) mod encode;
 mod extract;
+mod help;
 mod index;
 mod inspect;
 mod man;
@@ -42,7 +43,7 @@ absent::absent!(encode, Encode, "dac");
 absent::absent!(report, Report, "report");
 
 use crate::failure::Failure;
-use crate::help::{dressed, topics};
+use crate::help::dressed;
 use crate::out::Out;
 
 /// Reads training data as it lies on disk and feeds it to a model.
@@ -63,7 +64,6 @@ pub(crate) struct Cli {
 
 /// The command line. A number below zero is the value of the option before it, which then says what it expects.
 pub(crate) fn command() -> clap::Command {
-    topics::COMMAND.get_or_init(|| command);
     let takes_numbers = |arg: clap::Arg| match arg.is_positional() || !arg.get_action().takes_values() {
         true => arg,
         false => arg.allow_negative_numbers(true),
@@ -96,7 +96,7 @@ pub(crate) enum Command {
     Dummy(dummy::Dummy),
     Completions(completions::Completions),
     Man(man::Man),
-    Help(topics::Help),
+    Help(help::Help),
 }
 
 impl Command {
@@ -157,7 +157,7 @@ pub(crate) fn run(command: Command, out: &mut Out) -> Result<i32, Failure> {
         Command::Dummy(args) => dummy::run(&args, out),
         Command::Completions(args) => completions::run(&args, &mut self::command(), out),
         Command::Man(args) => man::run(&args, self::command(), out),
-        Command::Help(args) => topics::run(&args, out),
+        Command::Help(args) => help::run(&args, out),
     }
 }
 

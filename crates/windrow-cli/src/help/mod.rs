@@ -4,7 +4,6 @@ pub(crate) mod environment;
 pub(crate) mod examples;
 mod groups;
 pub(crate) mod near;
-pub(crate) mod topics;
 
 use clap::{Arg, Command};
 

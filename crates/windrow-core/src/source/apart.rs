@@ -58,8 +58,9 @@ impl Apart {
         let size = values.element.size();
         let first = (record % self.channels) as usize * size;
         scratch.clear();
-        let numbers = values.bytes.chunks_exact(size * values.channels);
-        scratch.extend(numbers.flat_map(|numbers| numbers.iter().skip(first).take(size)));
+        for numbers in values.bytes.chunks_exact(size * values.channels) {
+            scratch.extend_from_slice(&numbers[first..first + size]);
+        }
         Values { bytes: scratch, element: values.element, channels: 1, decode: values.decode }
     }
 }

@@ -53,10 +53,8 @@ fn decoded(name: &str) -> String {
 pub struct FolderColumns {
     inner: SharedSource,
     schema: Schema,
-    /// What the names of all files begin with.
-    base: String,
-    /// Columns of folders, and whether all their values are whole numbers.
-    columns: Vec<(String, bool)>,
+    /// What folders say of each file: a value for each of their columns.
+    said: HashMap<String, Row>,
     /// For each column of the schema its number in the inner one; `None` for one of folders.
     from: Vec<Option<usize>>,
 }
@@ -105,25 +103,22 @@ impl FolderColumns {
             }
             (schema.columns, from) = all.into_iter().unzip();
         }
-        Arc::new(FolderColumns { inner: source, schema, base: base.to_string(), columns, from })
+        let said = source.files().into_iter().map(|file| {
+            let row = values(below(&file.file, base), &columns);
+            (file.file, row)
+        });
+        let said = said.collect();
+        Arc::new(FolderColumns { inner: source, schema, said, from })
     }
 
-    // What folders say of a record, by the names of their columns.
+    // What folders say of a record.
     fn said(&self, record: u64) -> Result<Row> {
         let len = self.inner.length(record)?;
         let places = self.inner.locate(Span { record, start: 0, len })?;
-        let file = places.first().map_or("", |place| &place.file);
-        let mut said: HashMap<String, Option<String>> =
-            said_by_folders(below(file, &self.base)).into_iter().collect();
-        let value = |(name, is_number): &(String, bool)| {
-            let value = match said.remove(name).flatten() {
-                None => Value::Null,
-                Some(value) if *is_number => value.parse().map_or(Value::Null, Value::I64),
-                Some(value) => Value::Text(value),
-            };
-            (name.clone(), value)
-        };
-        Ok(self.columns.iter().map(value).collect())
+        let said = places.first().and_then(|place| self.said.get(&place.file));
+        said.cloned().ok_or_else(|| {
+            Error::corrupt("a record of none of the files, so that no folder says its columns").record(record)
+        })
     }
 
     // The text of a record that is JSON, with a key for each column that it has not itself.
@@ -175,6 +170,20 @@ fn check_whole(span: Span, length: u64) -> Result<()> {
             Err(Error::out_of_range("byte", span.start.saturating_add(span.len), length).record(span.record))
         }
     }
+}
+
+// What the folders on the way to a file say of these columns, of which some hold whole numbers alone.
+fn values(name: &str, columns: &[(String, bool)]) -> Row {
+    let mut said: HashMap<String, Option<String>> = said_by_folders(name).into_iter().collect();
+    let value = |(column, is_number): &(String, bool)| {
+        let value = match said.remove(column).flatten() {
+            None => Value::Null,
+            Some(value) if *is_number => value.parse().map_or(Value::Null, Value::I64),
+            Some(value) => Value::Text(value),
+        };
+        (column.clone(), value)
+    };
+    columns.iter().map(value).collect()
 }
 
 // The name of a file below a folder, where it is there.
@@ -255,10 +264,9 @@ impl Source for FolderColumns {
         if self.is_json() {
             let value = self.inner.value(record, columns)?;
             let Value::Struct(mut object) = value else { return Ok(value) };
-            let mut said = self.said(record)?;
-            for (name, _) in &self.columns {
-                if object.get(name).is_none() {
-                    object.insert(name.clone(), said.remove(name).unwrap_or(Value::Null));
+            for (name, value) in self.said(record)? {
+                if object.get(&name).is_none() {
+                    object.insert(name, value);
                 }
             }
             return Ok(Value::Struct(object));
@@ -285,15 +293,16 @@ impl Source for FolderColumns {
     fn fingerprint(&self) -> Result<u64> {
         let mut hash = Xxh3::new();
         hash.update(&self.inner.fingerprint()?.to_le_bytes());
-        for (name, is_number) in &self.columns {
-            hash.update(&[u8::from(*is_number)]);
-            hash.update(name.as_bytes());
-        }
         self.schema.columns.iter().for_each(|column| hash.update(column.name.as_bytes()));
-        for file in self.inner.files() {
-            let folders = below(&file.file, &self.base).rsplit_once('/').map_or("", |(folders, _)| folders);
-            hash.update(folders.as_bytes());
-            hash.update(b"\0");
+        for (name, value) in
+            self.inner.files().iter().filter_map(|file| self.said.get(&file.file)).flat_map(Row::iter)
+        {
+            let said = match value {
+                Value::I64(number) => number.to_string(),
+                Value::Text(text) => format!("{text:?}"),
+                _ => "null".to_string(),
+            };
+            hash.update(format!("{name}={said}\0").as_bytes());
         }
         Ok(hash.digest())
     }

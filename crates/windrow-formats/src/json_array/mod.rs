@@ -21,6 +21,9 @@ use crate::series_json::begins_with_a_series;
 use crate::series_json::scan::Scan;
 use crate::{Collection, SeriesJson};
 
+/// Files that are looked at to know a folder.
+const LOOKED_AT: usize = 16;
+
 /// Arrays of objects in `.json` files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JsonArray;
@@ -47,14 +50,10 @@ impl Format for JsonArray {
             return Confidence::yes_if(may_be && is_one(probe, &probe.key));
         }
         // Beside other data an array describes it.
-        match !probe.names().any(is_other_data) && !arrays_below(probe).0.is_empty() {
+        match !probe.names().any(is_other_data) && has_arrays(probe) {
             true => Confidence::Maybe,
             false => Confidence::No,
         }
-    }
-
-    fn joins(&self, probe: &Probe) -> Vec<String> {
-        arrays_below(probe).0.into_iter().map(|entry| probe.name_of(&entry.key).to_string()).collect()
     }
 
     // Objects are meant as series where a key of numbers is named.
@@ -140,12 +139,18 @@ fn is_one(probe: &Probe, key: &str) -> bool {
     probe.store.open(key).and_then(|object| is_array(object.as_ref())).unwrap_or_default()
 }
 
-// Files that hold arrays, and other documents beside them.
-fn arrays_below(probe: &Probe) -> (Vec<&Entry>, Vec<&Entry>) {
-    let documents = among(&probe.entries, json_kind::SUFFIXES).into_iter().filter(|entry| {
+// Files that may hold one.
+fn documents(probe: &Probe) -> impl Iterator<Item = &Entry> {
+    among(&probe.entries, json_kind::SUFFIXES).into_iter().filter(|entry| {
         entry.size > 0 && json_kind::may_hold_records(&entry.key) && !json_kind::is_description(&entry.key)
-    });
-    documents.partition(|entry| is_one(probe, &entry.key))
+    })
+}
+
+// Whether a folder holds one. Data is large, descriptions of it are small: so few of the largest are enough to tell.
+fn has_arrays(probe: &Probe) -> bool {
+    let mut files: Vec<&Entry> = documents(probe).collect();
+    files.sort_by(|a, b| b.size.cmp(&a.size).then_with(|| a.key.cmp(&b.key)));
+    files.iter().take(LOOKED_AT).any(|entry| is_one(probe, &entry.key))
 }
 
 // Whether a file of this name is data of another format.
@@ -156,7 +161,8 @@ fn is_other_data(name: &str) -> bool {
 }
 
 fn keys_below(probe: &Probe) -> Result<Vec<String>> {
-    let (arrays, others) = arrays_below(probe);
+    let (arrays, others): (Vec<&Entry>, Vec<&Entry>) =
+        documents(probe).partition(|entry| is_one(probe, &entry.key));
     let keys: Vec<String> = arrays.into_iter().map(|entry| entry.key.clone()).collect();
     if keys.is_empty() {
         return Err(Error::not_found("expected `.json` files that hold an array of objects, found none")

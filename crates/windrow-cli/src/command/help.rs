@@ -1,15 +1,14 @@
 //! `windrow help`: the help of a command, or of what several commands share.
 
-use std::sync::OnceLock;
-
 use clap::builder::{PossibleValue, StringValueParser};
 use clap::{Arg, ArgAction, Args, Command};
 use serde_json::json;
 use windrow::VIEWS;
 
-use super::environment;
+use super::command;
 use crate::args::{Cutting, Opening, Ordering, of_view};
 use crate::failure::{DONE, Failure};
+use crate::help::environment;
 use crate::hinted::hinted;
 use crate::out::Out;
 
@@ -21,16 +20,9 @@ pub(crate) struct Help {
     what: Vec<String>,
 }
 
-/// Makes the command that all help is of; whoever makes it says so here.
-pub(crate) static COMMAND: OnceLock<fn() -> Command> = OnceLock::new();
-
-fn whole() -> Command {
-    COMMAND.get().map_or_else(|| Command::new("windrow"), |make| make())
-}
-
 /// The names of commands, for completion.
 pub(crate) fn commands() -> Vec<PossibleValue> {
-    whole().get_subcommands().map(|command| PossibleValue::new(command.get_name().to_string())).collect()
+    command().get_subcommands().map(|command| PossibleValue::new(command.get_name().to_string())).collect()
 }
 
 /// What can be asked about, for completion.
@@ -50,7 +42,7 @@ pub(crate) fn run(args: &Help, out: &mut Out) -> Result<i32, Failure> {
     let mut shown = match shown {
         Some(command) => command,
         None => {
-            let mut command = whole();
+            let mut command = command();
             command.build();
             for word in &what {
                 command = command.find_subcommand(word).cloned().ok_or_else(|| Failure::Usage {
