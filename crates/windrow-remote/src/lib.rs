@@ -19,28 +19,19 @@
 //! * `queue`: what to fetch, in order, up to 64 requests at a time;
 //! * `ranges`: which byte ranges become one request;
 //! * `copy`: one object in this process: what is here, what is on its way;
-//! * `copies`: objects opened recently, so that they are not asked for again;
 //! * `held`: what was fetched: a sparse copy on disk, or memory;
 //! * `stream`: an object's bytes as they arrive, cached nowhere;
 //! * `put`: writes objects, large ones in parts;
-//! * `list`: a folder, from its manifest or from the store;
-//! * `listed`: what a store listed;
-//! * `told`: what a manifest says is in a folder;
-//! * `by_name`: an object and its neighbours in one listing;
-//! * `names`: objects whose names begin alike;
+//! * `listing`: what is in a store, by a manifest or by the store itself, and the objects opened last;
 //! * `measure`: latency and bandwidth, by which an order is chosen;
 //! * `stats`: counts of requests.
 
 mod attempt;
 mod backend;
-mod by_name;
-mod copies;
 mod copy;
 mod held;
-mod list;
-mod listed;
+mod listing;
 mod measure;
-mod names;
 mod net;
 mod object;
 mod options;
@@ -51,7 +42,6 @@ mod ranges;
 mod stats;
 mod store;
 mod stream;
-mod told;
 mod trouble;
 mod url;
 

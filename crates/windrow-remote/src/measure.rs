@@ -15,7 +15,7 @@ use crate::stats::{Counters, add};
 use crate::store::Remote;
 use crate::trouble::Trouble;
 use crate::url::Location;
-use crate::{listed, net};
+use crate::{listing, net};
 
 /// Small ranges, at so many places, after one that opens the connection.
 const SMALL_RANGES: usize = 21;
@@ -141,7 +141,7 @@ impl Stores<'_> {
             }
         };
         // Without it, a store that lists would be asked for all of its folder.
-        let entry = listed::entry(store.place().head(&location.key)?);
+        let entry = listing::entry(store.place().head(&location.key)?);
         match entry.size == size {
             true => store.times(&entry, range),
             false => Err(Error::new(

@@ -8,9 +8,7 @@ use windrow_core::{Error, Kind, PerProcess, Result};
 
 use crate::attempt::{Attempts, Deadline, Pace};
 use crate::backend::{self, Answer, Backend, Meta};
-use crate::copies::Copies;
-use crate::listed::Listed;
-use crate::names::Names;
+use crate::listing::{Copies, Listed, Names};
 use crate::net;
 use crate::options::Options;
 use crate::stats::Counters;

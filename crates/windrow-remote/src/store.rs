@@ -6,7 +6,7 @@ use windrow_core::store::{Entry, Object, Store, Traffic, Walked, key};
 use windrow_core::{Error, Kind, Result};
 
 use crate::backend;
-use crate::listed::{entry, folder};
+use crate::listing::{entry, folder};
 use crate::object::RemoteObject;
 use crate::options::Options;
 use crate::place::Place;

@@ -8,9 +8,9 @@ use windrow_core::Result;
 use windrow_core::manifest::MANIFEST_FILE;
 use windrow_core::store::{Entry, key};
 
+use super::entries::entry_among;
+use super::names::start_of;
 use crate::attempt::{Attempts, Deadline};
-use crate::listed::entry_among;
-use crate::names::start_of;
 use crate::net;
 use crate::place::Place;
 use crate::url::Scheme;

@@ -6,9 +6,9 @@ use windrow_core::manifest::{self, FileRow, LISTING, ListedFile, Listing, MANIFE
 use windrow_core::store::key;
 use windrow_core::{Error, Result};
 
+use super::entries::Lacks;
 use crate::attempt::{self, Attempts, Deadline, Known};
 use crate::backend::{Backend, Meta};
-use crate::listed::Lacks;
 use crate::net;
 use crate::place::Place;
 use crate::stats::{Counters, add};

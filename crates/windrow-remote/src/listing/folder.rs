@@ -6,12 +6,12 @@ use windrow_core::Result;
 use windrow_core::manifest::MANIFEST_FILE;
 use windrow_core::store::{key, without_secrets};
 
+use super::entries::{Lacks, Listed};
+use super::manifest;
 use crate::attempt::{Attempts, Deadline};
 use crate::backend::Meta;
-use crate::listed::{Lacks, Listed};
 use crate::net;
 use crate::place::Place;
-use crate::told;
 
 /// From so many objects on, a manifest is worth its while.
 const MANY: usize = 10_000;
@@ -22,8 +22,8 @@ impl Place {
         if let Some(known) = self.listed().iter().find(|listed| listed.folder == prefix) {
             return Ok(known.objects.clone());
         }
-        let told = told::objects(self, prefix)?;
-        if let Some(told::Objects { objects, lacks }) = told {
+        let manifested = manifest::objects(self, prefix)?;
+        if let Some(manifest::Objects { objects, lacks }) = manifested {
             return Ok(self.keep_listed(prefix, objects, lacks));
         }
         let objects = self.list_anew(prefix)?;

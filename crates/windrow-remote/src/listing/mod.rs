@@ -1,0 +1,19 @@
+//! What is in a store: listings, by a manifest or by the store itself, and the objects opened last.
+//!
+//! * `folder`: a folder, from its manifest or from the store;
+//! * `entries`: a listed folder, and the entries in it;
+//! * `manifest`: what a folder's manifest lists;
+//! * `beside`: an object and its neighbours in one listing;
+//! * `names`: objects whose names begin alike;
+//! * `opened`: objects opened last, so that they are not asked for again.
+
+mod beside;
+mod entries;
+mod folder;
+mod manifest;
+mod names;
+mod opened;
+
+pub(crate) use entries::{Lacks, Listed, entry, entry_among, folder};
+pub(crate) use names::{Names, start_of};
+pub(crate) use opened::Copies;
