@@ -14,6 +14,6 @@ mod manifest;
 mod names;
 mod opened;
 
-pub(crate) use entries::{Lacks, Listed, entry, entry_among, folder};
-pub(crate) use names::{Names, start_of};
+pub(crate) use entries::{Listed, entry, folder};
+pub(crate) use names::Names;
 pub(crate) use opened::Copies;
