@@ -21,22 +21,20 @@ struct Input<'a> {
 
 fuzz_target!(|input: Input<'_>| {
     let (mut bytes, mut ends) = (Vec::new(), Vec::new());
-    match input.frames {
-        true => {
-            for part in input.data.chunks(7) {
-                bytes.extend(zstd::bulk::compress(part, 1).expect("memory takes all"));
-                ends.extend((bytes.len() as u64).to_le_bytes());
-            }
+    if input.frames {
+        for part in input.data.chunks(7) {
+            bytes.extend(zstd::bulk::compress(part, 1).expect("memory takes all"));
+            ends.extend((bytes.len() as u64).to_le_bytes());
         }
-        false => {
-            bytes.extend(input.data);
-            ends.extend(input.ends.iter().flat_map(|end| u64::from(*end).to_le_bytes()));
-        }
+    } else {
+        bytes.extend(input.data);
+        ends.extend(input.ends.iter().flat_map(|end| u64::from(*end).to_le_bytes()));
     }
     let name = if input.compressed { "a.bagz" } else { "a.bag" };
-    let store = match input.apart {
-        true => Memory::new().with(&format!("limits.{name}"), ends).with(name, bytes),
-        false => Memory::new().with(name, [bytes, ends].concat()),
+    let store = if input.apart {
+        Memory::new().with(&format!("limits.{name}"), ends).with(name, bytes)
+    } else {
+        Memory::new().with(name, [bytes, ends].concat())
     };
     let options = Options {
         format: Some("bagz".to_string()),

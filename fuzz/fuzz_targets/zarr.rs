@@ -118,9 +118,12 @@ impl Made<'_> {
         let mut files = self.group(max_id);
         let bytes = |wide: &[u64], width: usize| -> Vec<u8> {
             wide.iter()
-                .flat_map(|n| match self.big_endian {
-                    true => n.to_be_bytes()[8 - width..].to_vec(),
-                    false => n.to_le_bytes()[..width].to_vec(),
+                .flat_map(|n| {
+                    if self.big_endian {
+                        n.to_be_bytes()[8 - width..].to_vec()
+                    } else {
+                        n.to_le_bytes()[..width].to_vec()
+                    }
                 })
                 .collect()
         };
@@ -143,12 +146,11 @@ impl Made<'_> {
 
     fn group(&self, max_id: u64) -> Files {
         let attributes = json!({ "max_token_id": max_id });
-        match self.is_v3 {
-            true => {
-                let group = json!({"attributes": attributes, "zarr_format": 3, "node_type": "group"});
-                vec![("zarr.json", group.to_string().into_bytes())]
-            }
-            false => vec![(".zattrs", attributes.to_string().into_bytes())],
+        if self.is_v3 {
+            let group = json!({"attributes": attributes, "zarr_format": 3, "node_type": "group"});
+            vec![("zarr.json", group.to_string().into_bytes())]
+        } else {
+            vec![(".zattrs", attributes.to_string().into_bytes())]
         }
     }
 
@@ -166,24 +168,23 @@ impl Made<'_> {
         let key = |wanted: String| KEYS.iter().find(|key| **key == wanted).copied();
         let folder = if self.is_v3 { format!("{name}/c") } else { name.to_string() };
         let width = if dtype == "u4" { 4 } else { 8 };
-        let metadata = match self.is_v3 {
-            true => self.v3(if width == 4 { "uint32" } else { "uint64" }, shape, chunk, codec),
-            false => {
-                let order = if self.big_endian { '>' } else { '<' };
-                let filters = json!([{"id": "delta", "dtype": "<i8", "astype": "<i8"}]);
-                let compressors = [
-                    Value::Null,
-                    json!({"id": "zlib", "level": 1}),
-                    json!({"id": "gzip", "level": 1}),
-                    json!({"id": "zstd", "level": 1}),
-                ];
-                json!({
-                    "zarr_format": 2, "shape": [shape], "chunks": [chunk], "dtype": format!("{order}{dtype}"),
-                    "compressor": compressors[usize::from(codec) % 4],
-                    "filters": if delta { filters } else { Value::Null },
-                    "fill_value": 0, "order": "C", "dimension_separator": "."
-                })
-            }
+        let metadata = if self.is_v3 {
+            self.v3(if width == 4 { "uint32" } else { "uint64" }, shape, chunk, codec)
+        } else {
+            let order = if self.big_endian { '>' } else { '<' };
+            let filters = json!([{"id": "delta", "dtype": "<i8", "astype": "<i8"}]);
+            let compressors = [
+                Value::Null,
+                json!({"id": "zlib", "level": 1}),
+                json!({"id": "gzip", "level": 1}),
+                json!({"id": "zstd", "level": 1}),
+            ];
+            json!({
+                "zarr_format": 2, "shape": [shape], "chunks": [chunk], "dtype": format!("{order}{dtype}"),
+                "compressor": compressors[usize::from(codec) % 4],
+                "filters": if delta { filters } else { Value::Null },
+                "fill_value": 0, "order": "C", "dimension_separator": "."
+            })
         };
         let file = if self.is_v3 { "zarr.json" } else { ".zarray" };
         let mut files: Files = key(format!("{name}/{file}"))
@@ -274,9 +275,10 @@ fn shard(bytes: &[u8], n: usize, codec: u8) -> Vec<u8> {
     let inner = (bytes.len() / 4 / n).max(1) * 4;
     for part in bytes.chunks_exact(inner) {
         let stored = packed(part, [0, 2, 3][usize::from(codec) % 3]);
-        let place = match part.iter().any(|byte| *byte != 0) {
-            true => [out.len() as u64, stored.len() as u64],
-            false => [u64::MAX; 2],
+        let place = if part.iter().any(|byte| *byte != 0) {
+            [out.len() as u64, stored.len() as u64]
+        } else {
+            [u64::MAX; 2]
         };
         out.extend(stored);
         index.extend(place.into_iter().flat_map(u64::to_le_bytes));

@@ -72,9 +72,10 @@ pub(crate) fn encode(file: &str, tokenizer: &str, threads: usize, own: bool) -> 
 // The tokenizer, and how long that took.
 fn load(tokenizer: &str) -> Fallible<(AnyTokenizer, f64)> {
     let start = Instant::now();
-    let loaded = match Path::new(tokenizer).is_file() {
-        true => splintr::from_json_path(tokenizer)?,
-        false => splintr::from_pretrained(tokenizer)?,
+    let loaded = if Path::new(tokenizer).is_file() {
+        splintr::from_json_path(tokenizer)?
+    } else {
+        splintr::from_pretrained(tokenizer)?
     };
     Ok((loaded, start.elapsed().as_secs_f64()))
 }

@@ -77,11 +77,10 @@ impl File {
         }
         let file = File { firsts, indexed: OnceLock::new(), meta, reader };
         let claimed = file.meta.metadata().file_metadata().num_rows();
-        match u64::try_from(claimed) == Ok(file.rows()) {
-            true => Ok(file),
-            false => {
-                Err(damaged(&file.reader, format!("{claimed} rows, its row groups have {}", file.rows())))
-            }
+        if u64::try_from(claimed) == Ok(file.rows()) {
+            Ok(file)
+        } else {
+            Err(damaged(&file.reader, format!("{claimed} rows, its row groups have {}", file.rows())))
         }
     }
 
@@ -190,9 +189,10 @@ impl File {
             Ok(stream)
         })?;
         let table = self.table(stream)?;
-        match table.rows() == rows.end - rows.start {
-            true => Ok(table),
-            false => Err(damaged(&self.reader, format!("{} rows of {rows:?}", table.rows()))),
+        if table.rows() == rows.end - rows.start {
+            Ok(table)
+        } else {
+            Err(damaged(&self.reader, format!("{} rows of {rows:?}", table.rows())))
         }
     }
 
@@ -258,9 +258,10 @@ impl File {
             .hint("allow more with cache_limit, or `windrow convert` the columns to a format that is read in place"));
         }
         done?;
-        match rows == self.rows() {
-            true => Ok(()),
-            false => Err(damaged(&self.reader, format!("{rows} rows of {}", self.rows()))),
+        if rows == self.rows() {
+            Ok(())
+        } else {
+            Err(damaged(&self.reader, format!("{rows} rows of {}", self.rows())))
         }
     }
 
@@ -375,11 +376,10 @@ fn refuse_encrypted(reader: &Reader) -> Result<()> {
     if let Some(at) = reader.0.size().checked_sub(4) {
         reader.0.read_into(at, &mut tail)?;
     }
-    match &tail == b"PARE" {
-        false => Ok(()),
-        true => Err(Error::unsupported("an encrypted file")
-            .at(reader.0.name())
-            .hint("write it without encryption")),
+    if &tail == b"PARE" {
+        Err(Error::unsupported("an encrypted file").at(reader.0.name()).hint("write it without encryption"))
+    } else {
+        Ok(())
     }
 }
 

@@ -19,9 +19,10 @@ impl Format for Parquet {
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
-        let is = match probe.is_folder {
-            true => named(probe).iter().any(|key| !is_beside_archive(probe, key)),
-            false => probe.head.starts_with(MAGIC) || is_named(&probe.key),
+        let is = if probe.is_folder {
+            named(probe).iter().any(|key| !is_beside_archive(probe, key))
+        } else {
+            probe.head.starts_with(MAGIC) || is_named(&probe.key)
         };
         Confidence::yes_if(is)
     }
@@ -35,9 +36,10 @@ impl Format for Parquet {
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {
-        match probe.is_folder && !self.defines_splits(probe) {
-            true => keys(probe).iter().map(|key| probe.name_of(key).to_string()).collect(),
-            false => Vec::new(),
+        if probe.is_folder && !self.defines_splits(probe) {
+            keys(probe).iter().map(|key| probe.name_of(key).to_string()).collect()
+        } else {
+            Vec::new()
         }
     }
 

@@ -222,10 +222,7 @@ fn of_folder(probe: &Probe, keys: &[String], folder: &str) -> Vec<(String, Vec<S
 
 // A name without the folder that it is in.
 fn inside<'n>(name: &'n str, folder: &str) -> Option<&'n str> {
-    match folder.is_empty() {
-        true => Some(name),
-        false => name.strip_prefix(folder)?.strip_prefix('/'),
-    }
+    if folder.is_empty() { Some(name) } else { name.strip_prefix(folder)?.strip_prefix('/') }
 }
 
 fn plain(path: &str) -> &str {

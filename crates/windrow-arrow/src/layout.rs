@@ -49,10 +49,7 @@ pub(crate) fn is_beside_archive(probe: &Probe, key: &str) -> bool {
 
 /// The file, or those of a folder at any depth that have a name of Parquet, in natural order.
 pub(crate) fn named(probe: &Probe) -> Vec<String> {
-    match probe.is_folder {
-        false => vec![probe.key.clone()],
-        true => among(probe, is_named),
-    }
+    if probe.is_folder { among(probe, is_named) } else { vec![probe.key.clone()] }
 }
 
 /// The same; where no file has such a name, all of them, if the content of the first is Parquet: one that is not is an error

@@ -92,12 +92,11 @@ impl columns::Samples for Samples {
 
     fn rows_from<'a>(&'a self, first: u64, columns: &'a [usize]) -> source::Rows<'a> {
         // What is in the cache anyway is read from there.
-        match columns.iter().all(|column| self.of_column[*column] == 0) && self.sets[0].cached().is_none() {
-            true => {
-                let names = columns.iter().map(|column| self.columns[*column].name.as_str()).collect();
-                Box::new(Scan::new(&self.files, &self.sets[0], names, first))
-            }
-            false => Box::new((first..self.count()).map(move |sample| self.row(sample, columns))),
+        if columns.iter().all(|column| self.of_column[*column] == 0) && self.sets[0].cached().is_none() {
+            let names = columns.iter().map(|column| self.columns[*column].name.as_str()).collect();
+            Box::new(Scan::new(&self.files, &self.sets[0], names, first))
+        } else {
+            Box::new((first..self.count()).map(move |sample| self.row(sample, columns)))
         }
     }
 

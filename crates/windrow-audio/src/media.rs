@@ -34,18 +34,15 @@ impl Read for Media {
             return Ok(0);
         }
         let header = self.header.get(self.at as usize..).unwrap_or_default();
-        let size = match header.is_empty() {
-            true => {
-                let start = self.within.start + self.at - self.header.len() as u64;
-                let bytes = self.object.read(start, size, &mut self.scratch).map_err(io::Error::other)?;
-                out[..size].copy_from_slice(bytes);
-                size
-            }
-            false => {
-                let size = size.min(header.len());
-                out[..size].copy_from_slice(&header[..size]);
-                size
-            }
+        let size = if header.is_empty() {
+            let start = self.within.start + self.at - self.header.len() as u64;
+            let bytes = self.object.read(start, size, &mut self.scratch).map_err(io::Error::other)?;
+            out[..size].copy_from_slice(bytes);
+            size
+        } else {
+            let size = size.min(header.len());
+            out[..size].copy_from_slice(&header[..size]);
+            size
         };
         self.at += size as u64;
         Ok(size)

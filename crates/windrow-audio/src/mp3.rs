@@ -292,9 +292,10 @@ fn next_frame(file: &mut Window, from: u64, like: Option<Header>) -> Result<Opti
     loop {
         let bytes = file.block(at)?;
         let Some(sync) = bytes.iter().position(|b| *b == 0xff) else {
-            match bytes.is_empty() {
-                true => return Ok(None),
-                false => at += bytes.len() as u64,
+            if bytes.is_empty() {
+                return Ok(None);
+            } else {
+                at += bytes.len() as u64
             }
             continue;
         };

@@ -248,9 +248,10 @@ impl Boxes<'_> {
         let size = if long { 20 } else { 12 };
         let mut played = Vec::new();
         for entry in head[8..].chunks_exact(size).take(claimed) {
-            let (len, start) = match long {
-                true => (be_u64(entry, 0), be_u64(entry, 8) as i64),
-                false => (u64::from(be_u32(entry, 0)), i64::from(be_u32(entry, 4) as i32)),
+            let (len, start) = if long {
+                (be_u64(entry, 0), be_u64(entry, 8) as i64)
+            } else {
+                (u64::from(be_u32(entry, 0)), i64::from(be_u32(entry, 4) as i32))
             };
             // A negative start is a pause before the sound; a sound of its own has nothing to wait for.
             if let Ok(start) = u64::try_from(start) {

@@ -39,31 +39,29 @@ pub(crate) fn open(object: &dyn Object, sound: &Range<u64>, skip_corrupt: bool) 
     let declared = u64::from(found.size);
     let behind = found.data.saturating_add(declared);
     let is_whole = declared > 0 && declared <= left;
-    let end = match is_whole {
-        true => {
-            file.check_rest(behind, declared)?;
-            behind
-        }
+    let end = if is_whole {
+        file.check_rest(behind, declared)?;
+        behind
+    } else if declared == 0 && matches!(file.rest(behind)?, Rest::Chunks) {
         // No samples, and chunks to the end.
-        false if declared == 0 && matches!(file.rest(behind)?, Rest::Chunks) => behind,
-        false => {
-            // Both sizes speak of a file that was longer, by a frame at least.
-            let riff_end = sound.start + 8 + u64::from(found.riff);
-            let was_longer = found.size.max(found.riff) < NEVER_FILLED_IN && riff_end >= behind;
-            let frame = format.frame_size();
-            if was_longer && declared / frame > left / frame {
-                let what = format!("the header declares {declared} bytes of samples, the file holds {left}");
-                file.allow(sound.end, what, "copy the file again, or allow what is there with skip_corrupt")?;
-            }
-            file.check_last_frame(left, frame)?;
-            if declared > 0 && !UNKNOWN.contains(&found.size) {
-                log::warn!(
-                    "{}: the header declares {declared} bytes of samples, the file holds {left}: these are read",
-                    object.name()
-                );
-            }
-            sound.end
+        behind
+    } else {
+        // Both sizes speak of a file that was longer, by a frame at least.
+        let riff_end = sound.start + 8 + u64::from(found.riff);
+        let was_longer = found.size.max(found.riff) < NEVER_FILLED_IN && riff_end >= behind;
+        let frame = format.frame_size();
+        if was_longer && declared / frame > left / frame {
+            let what = format!("the header declares {declared} bytes of samples, the file holds {left}");
+            file.allow(sound.end, what, "copy the file again, or allow what is there with skip_corrupt")?;
         }
+        file.check_last_frame(left, frame)?;
+        if declared > 0 && !UNKNOWN.contains(&found.size) {
+            log::warn!(
+                "{}: the header declares {declared} bytes of samples, the file holds {left}: these are read",
+                object.name()
+            );
+        }
+        sound.end
     };
     let is_damaged = file.is_damaged.get();
     Ok(Wav { header: header(&format, end - found.data), samples: found.data..end, is_damaged })
@@ -146,9 +144,10 @@ impl File<'_> {
     // Where the next chunk begins: at an even byte, but for writers that forget it.
     fn after(&self, start: u64, size: u64) -> Result<u64> {
         let even = start + size.next_multiple_of(2);
-        match size.is_multiple_of(2) || self.is_chunk(even)? || !self.is_chunk(start + size)? {
-            true => Ok(even),
-            false => Ok(start + size),
+        if size.is_multiple_of(2) || self.is_chunk(even)? || !self.is_chunk(start + size)? {
+            Ok(even)
+        } else {
+            Ok(start + size)
         }
     }
 
@@ -239,10 +238,7 @@ impl File<'_> {
     // Goes on where that is allowed.
     fn allow(&self, at: u64, what: String, hint: &str) -> Result<()> {
         self.is_damaged.set(true);
-        match self.skip_corrupt {
-            true => Ok(()),
-            false => Err(self.wrong(at, what).hint(hint)),
-        }
+        if self.skip_corrupt { Ok(()) } else { Err(self.wrong(at, what).hint(hint)) }
     }
 
     fn ends_before_samples(&self) -> Error {

@@ -76,10 +76,7 @@ impl SampleFormat {
                     .hint("convert it: ffmpeg -i IN OUT.flac"));
             }
         }
-        match found.is_in_wider_slots(frame, byte_rate) {
-            true => Err(found.refused_slots(frame)),
-            false => Ok(found),
-        }
+        if found.is_in_wider_slots(frame, byte_rate) { Err(found.refused_slots(frame)) } else { Ok(found) }
     }
 
     // Whether both sizes of the header agree that a sample takes other bytes than its bits fill: where in them the bits are

@@ -26,11 +26,12 @@ impl Waveform {
     /// ```
     pub fn check_name(path: &Path) -> Result<()> {
         let suffix = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-        match SUFFIXES.contains(&suffix.as_str()) {
-            true => Ok(()),
-            false => Err(Error::unsupported(format!("sound is written as .wav, not as .{suffix}"))
+        if SUFFIXES.contains(&suffix.as_str()) {
+            Ok(())
+        } else {
+            Err(Error::unsupported(format!("sound is written as .wav, not as .{suffix}"))
                 .at(path)
-                .hint("write a .wav and convert it: ffmpeg -i IN.wav OUT.flac")),
+                .hint("write a .wav and convert it: ffmpeg -i IN.wav OUT.flac"))
         }
     }
 

@@ -28,9 +28,10 @@ pub(crate) fn title(state: &State, text: &str) -> Result<String, Error> {
     for c in text.chars() {
         // The lower text as a whole knows which sigma is a word's last.
         let size: usize = c.to_lowercase().map(char::len_utf8).sum();
-        match is_inside {
-            true => out.push_str(&lower[at..at + size]),
-            false => out.push_str(&upper(state, c)?),
+        if is_inside {
+            out.push_str(&lower[at..at + size])
+        } else {
+            out.push_str(&upper(state, c)?)
         }
         at += size;
         is_inside = is_cased(c);

@@ -144,9 +144,10 @@ impl Chat {
         }
         let mut learned = Vec::new();
         for &number in &conversation.learned {
-            let after = match number + 1 == messages.len() {
-                true => all.clone(),
-                false => text(&messages[..=number], false).map_err(|e| unshown(number, &e))?.0,
+            let after = if number + 1 == messages.len() {
+                all.clone()
+            } else {
+                text(&messages[..=number], false).map_err(|e| unshown(number, &e))?.0
             };
             let before = text(&messages[..number], true).map_err(|e| unshown(number, &e))?.0;
             if !after.starts_with(&before) || !all.starts_with(&after) {

@@ -78,12 +78,13 @@ type Message = Vec<(String, Jinja)>;
 fn no_field(name: &str, record: &Record<'_>) -> Error {
     let error = Error::corrupt(format!("no field {name:?} with a conversation")).field(name);
     let keys = record.keys();
-    match keys.is_empty() {
-        true => error,
-        false => error.hint(format!(
+    if keys.is_empty() {
+        error
+    } else {
+        error.hint(format!(
             "it has {}; choose one with the messages field option",
             keys[..keys.len().min(10)].join(", ")
-        )),
+        ))
     }
 }
 
@@ -173,8 +174,9 @@ fn tools(text: &str) -> Result<Jinja> {
         })?;
     }
     let is_list = given.kind() == ValueKind::Seq && items(&given).all(|tool| tool.kind() == ValueKind::Map);
-    match is_list || given.is_none() {
-        true => Ok(given),
-        false => Err(Error::corrupt("\"tools\" is not a list of objects").field(TOOLS)),
+    if is_list || given.is_none() {
+        Ok(given)
+    } else {
+        Err(Error::corrupt("\"tools\" is not a list of objects").field(TOOLS))
     }
 }

@@ -21,9 +21,10 @@ pub(crate) fn value(text: &str) -> Result<Jinja> {
 
 fn not_json(text: &str, cause: serde_json::Error) -> Error {
     let error = Error::corrupt("the value is not JSON").caused_by(cause);
-    match text.contains("NaN") || text.contains("Infinity") {
-        true => error.hint("JSON has no NaN or Infinity: write null instead"),
-        false => error,
+    if text.contains("NaN") || text.contains("Infinity") {
+        error.hint("JSON has no NaN or Infinity: write null instead")
+    } else {
+        error
     }
 }
 

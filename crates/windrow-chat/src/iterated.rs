@@ -38,9 +38,10 @@ fn range(lower: isize, upper: Option<isize>, step: Option<isize>) -> Result<Valu
 }
 
 fn iterated(value: Value) -> Result<Value, Error> {
-    match value.is_none() {
-        true => Err(Error::new(ErrorKind::InvalidOperation, "none is not iterable")),
-        false => Ok(value),
+    if value.is_none() {
+        Err(Error::new(ErrorKind::InvalidOperation, "none is not iterable"))
+    } else {
+        Ok(value)
     }
 }
 

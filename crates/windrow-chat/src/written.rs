@@ -57,9 +57,10 @@ fn repr(value: &Value) -> String {
 
 // As `json.dumps`, but for what is no number.
 fn float(value: f64) -> String {
-    match value.is_finite() {
-        true => dumps::float(value),
-        false => dumps::float(value).replace("Infinity", "inf").replace("NaN", "nan"),
+    if value.is_finite() {
+        dumps::float(value)
+    } else {
+        dumps::float(value).replace("Infinity", "inf").replace("NaN", "nan")
     }
 }
 

@@ -49,9 +49,10 @@ impl Interrupt {
 
     /// `Interrupted` once Ctrl-C came.
     pub(crate) fn check(&self) -> Result<()> {
-        match self.asked() {
-            true => Err(Error::new(Kind::Interrupted, "interrupted").hint("it can be run again")),
-            false => Ok(()),
+        if self.asked() {
+            Err(Error::new(Kind::Interrupted, "interrupted").hint("it can be run again"))
+        } else {
+            Ok(())
         }
     }
 }

@@ -194,16 +194,18 @@ pub(crate) fn steps(text: &str) -> Result<Range<u64>, String> {
 
 /// Refuses a plan beside a view: it would be opened as data, and the error be about series.
 pub(crate) fn refuse_plan(path: &Path) -> Result<(), Failure> {
-    let is_plan = match path.as_os_str() == "-" {
-        true => true,
-        false => path.extension().is_some_and(|end| end == "json") && read(path).is_ok(),
+    let is_plan = if path.as_os_str() == "-" {
+        true
+    } else {
+        path.extension().is_some_and(|end| end == "json") && read(path).is_ok()
     };
-    match is_plan {
-        true => Err(Failure::Usage {
+    if is_plan {
+        Err(Failure::Usage {
             message: "a plan says itself how its data is cut".to_string(),
             hint: Some("leave the view out, or name the data in place of the plan".to_string()),
-        }),
-        false => Ok(()),
+        })
+    } else {
+        Ok(())
     }
 }
 

@@ -134,12 +134,11 @@ pub fn speak(frontend: Frontend) -> Frontend {
 
 /// A text with its marks as the frontend of this process spells them.
 pub fn spelt(text: String) -> String {
-    match text.contains('@') {
-        true => {
-            let frontend = FRONTEND.read().unwrap_or_else(PoisonError::into_inner).clone();
-            frontend.spell(&text)
-        }
-        false => text,
+    if text.contains('@') {
+        let frontend = FRONTEND.read().unwrap_or_else(PoisonError::into_inner).clone();
+        frontend.spell(&text)
+    } else {
+        text
     }
 }
 
@@ -224,9 +223,10 @@ fn mark_at(text: &str) -> Option<(Mark<'_>, &str)> {
         }
         None => (None, rest.strip_prefix('@')?),
     };
-    match behind.starts_with(|c: char| c.is_alphanumeric()) {
-        true => None,
-        false => Some((Mark { name, value, is_spoken_of }, behind)),
+    if behind.starts_with(|c: char| c.is_alphanumeric()) {
+        None
+    } else {
+        Some((Mark { name, value, is_spoken_of }, behind))
     }
 }
 

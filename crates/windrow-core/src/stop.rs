@@ -66,10 +66,11 @@ pub fn is_given_up() -> bool {
 /// # Errors
 /// `Interrupted`.
 pub fn go_on() -> Result<()> {
-    match is_given_up() {
-        false => Ok(()),
-        true => Err(Error::new(Kind::Interrupted, "stopped while it waited for an answer")
-            .hint("run the same again to finish it")),
+    if is_given_up() {
+        Err(Error::new(Kind::Interrupted, "stopped while it waited for an answer")
+            .hint("run the same again to finish it"))
+    } else {
+        Ok(())
     }
 }
 

@@ -66,11 +66,12 @@ impl Config {
 }
 
 fn within(name: &str, found: u64, least: u64, most: u64) -> Result<()> {
-    match (least..=most).contains(&found) {
-        true => Ok(()),
-        false => Err(Error::unsupported(format!("expected {least} to {most}, found {found}"))
+    if (least..=most).contains(&found) {
+        Ok(())
+    } else {
+        Err(Error::unsupported(format!("expected {least} to {most}, found {found}"))
             .field(name)
-            .hint("the description of the codec is damaged, or of another kind of model")),
+            .hint("the description of the codec is damaged, or of another kind of model"))
     }
 }
 

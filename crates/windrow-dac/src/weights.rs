@@ -72,9 +72,10 @@ impl Weights {
         let is_torch = head.starts_with(b"PK\x03\x04") || head.starts_with(&[0x80, 2]);
         let mut weights =
             Weights { left: object.size(), object, tensors: HashMap::new(), kwargs: None, sample_rate: None };
-        match is_torch {
-            true => weights.read_torch()?,
-            false => weights.read_safe()?,
+        if is_torch {
+            weights.read_torch()?
+        } else {
+            weights.read_safe()?
         }
         Ok(weights)
     }

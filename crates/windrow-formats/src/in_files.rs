@@ -107,12 +107,11 @@ impl<K: FileKind> Format for InFiles<K> {
         if probe.is_folder {
             splits::refuse_in(probe, keys.iter().map(|key| probe.name_of(key)))?;
         }
-        match K::INFO.is_for_tokens() {
-            true => {
-                let asked = options.tokenizer.as_deref();
-                tokenizer_must_be(probe.manifest.as_ref(), asked, &probe.display())?;
-            }
-            false => none_missing(probe, &keys)?,
+        if K::INFO.is_for_tokens() {
+            let asked = options.tokenizer.as_deref();
+            tokenizer_must_be(probe.manifest.as_ref(), asked, &probe.display())?;
+        } else {
+            none_missing(probe, &keys)?
         }
         K::open(probe, keys, options)
     }
@@ -161,9 +160,10 @@ impl<K: FileKind> Verify for InFiles<K> {
 
 // That all shards of a folder are there which their names say.
 fn none_missing(probe: &Probe, keys: &[String]) -> Result<()> {
-    match probe.is_folder {
-        true => refuse_missing_shards(keys.iter().map(String::as_str), |key| probe.store.display(key)),
-        false => Ok(()),
+    if probe.is_folder {
+        refuse_missing_shards(keys.iter().map(String::as_str), |key| probe.store.display(key))
+    } else {
+        Ok(())
     }
 }
 

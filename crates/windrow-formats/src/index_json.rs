@@ -11,9 +11,10 @@ pub(crate) const INDEX: &str = "index.json";
 
 /// The index of a folder, or one that is named itself.
 pub(crate) fn index_key(probe: &Probe) -> Option<String> {
-    match probe.is_folder {
-        true => probe.names().any(|name| name == INDEX).then(|| probe.below(INDEX)),
-        false => (key::name_of(&probe.key) == INDEX).then(|| probe.key.clone()),
+    if probe.is_folder {
+        probe.names().any(|name| name == INDEX).then(|| probe.below(INDEX))
+    } else {
+        (key::name_of(&probe.key) == INDEX).then(|| probe.key.clone())
     }
 }
 

@@ -109,10 +109,7 @@ impl Lengths for KeyRows {
     }
 
     fn length(&self, record: u64) -> Result<u64> {
-        match record < self.len() {
-            true => Ok(1),
-            false => Err(Error::out_of_range("record", record, self.len())),
-        }
+        if record < self.len() { Ok(1) } else { Err(Error::out_of_range("record", record, self.len())) }
     }
 
     fn uniform(&self) -> Option<u64> {

@@ -73,9 +73,10 @@ impl<R: Runs + 'static> TokenRuns<R> {
 
 impl<R: Runs> TokenRuns<R> {
     fn run(&self, record: u64) -> Result<Run> {
-        match record < self.runs.count() {
-            true => self.runs.run(record),
-            false => Err(Error::out_of_range("record", record, self.runs.count())),
+        if record < self.runs.count() {
+            self.runs.run(record)
+        } else {
+            Err(Error::out_of_range("record", record, self.runs.count()))
         }
     }
 

@@ -69,15 +69,10 @@ impl Batch {
                 needed.nodes
             )));
         }
-        let data: Vec<usize> = match data.len() == needed.views {
-            true => data.iter().map(|[count]| usize::try_from(*count).unwrap_or(usize::MAX)).collect(),
-            false => {
-                return Err(head.wrong(format!(
-                    "buffers of {} views, expected {}",
-                    data.len(),
-                    needed.views
-                )));
-            }
+        let data: Vec<usize> = if data.len() == needed.views {
+            data.iter().map(|[count]| usize::try_from(*count).unwrap_or(usize::MAX)).collect()
+        } else {
+            return Err(head.wrong(format!("buffers of {} views, expected {}", data.len(), needed.views)));
         };
         let all = data.iter().try_fold(needed.slots, |sum, count| sum.checked_add(*count));
         if all != Some(buffers.len()) {
@@ -153,9 +148,10 @@ impl Batch {
         let bits = values.div_ceil(8);
         let has = |buffer: usize, needed: Option<u64>| {
             let found = self.slots[node.slot + buffer].size;
-            match needed.is_some_and(|needed| needed <= found) {
-                true => Ok(()),
-                false => Err(wrong(format!("a buffer of {found} bytes for {values} values"))),
+            if needed.is_some_and(|needed| needed <= found) {
+                Ok(())
+            } else {
+                Err(wrong(format!("a buffer of {found} bytes for {values} values")))
             }
         };
         if node.kind.buffers() > 0 && nulls > 0 {

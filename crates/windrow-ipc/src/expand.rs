@@ -56,11 +56,12 @@ pub(crate) fn expanded(object: &dyn Object, batches: Vec<&mut Batch>, limit: u64
         }
         Ok(())
     })?;
-    match made.size() == end {
-        true => Ok(made),
-        false => Err(Error::corrupt("a file of the cache is damaged")
+    if made.size() == end {
+        Ok(made)
+    } else {
+        Err(Error::corrupt("a file of the cache is damaged")
             .at(made.name())
-            .hint("delete it: it is made anew")),
+            .hint("delete it: it is made anew"))
     }
 }
 
@@ -128,9 +129,10 @@ fn expand(
         }
         out.write_all(&part[..read]).map_err(full)?;
     }
-    match done == size {
-        true => Ok(()),
-        false => Err(wrong(format!("a buffer that says it expands to {size} bytes, found {done}"))),
+    if done == size {
+        Ok(())
+    } else {
+        Err(wrong(format!("a buffer that says it expands to {size} bytes, found {done}")))
     }
 }
 

@@ -89,9 +89,10 @@ impl Table {
                 .hint("it is no Arrow stream, or the copy is unfinished"));
         };
         let is_compressed = batches.iter().chain(&parts).any(|batch: &Batch| batch.codec.is_some());
-        let data = match is_compressed {
-            true => expanded(object.as_ref(), parts.iter_mut().chain(&mut batches).collect(), limit)?,
-            false => object.clone(),
+        let data = if is_compressed {
+            expanded(object.as_ref(), parts.iter_mut().chain(&mut batches).collect(), limit)?
+        } else {
+            object.clone()
         };
         for batch in &batches {
             batch.check(&columns)?;

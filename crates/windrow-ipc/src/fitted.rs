@@ -217,9 +217,8 @@ fn not_held(number: &str, dtype: DType) -> Error {
 
 // Whole numbers and decimals as a float.
 fn float(value: &Value) -> Result<f64> {
-    let whole = |whole: i128| match is_exact(whole) {
-        true => Ok(whole as f64),
-        false => Err(not_held(&whole.to_string(), DType::F64)),
+    let whole = |whole: i128| {
+        if is_exact(whole) { Ok(whole as f64) } else { Err(not_held(&whole.to_string(), DType::F64)) }
     };
     match value {
         Value::I64(number) => whole(i128::from(*number)),

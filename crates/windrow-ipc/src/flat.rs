@@ -33,9 +33,10 @@ impl<'a> Flat<'a> {
         let (sizes, size) = (half(bytes, vtable), half(bytes, vtable + 2));
         let (vsize, size) = (sizes.ok_or_else(bad)? as usize, size.ok_or_else(bad)? as usize);
         let fits = |from: usize, size: usize| from.checked_add(size).is_some_and(|end| end <= bytes.len());
-        match vsize >= 4 && vsize.is_multiple_of(2) && fits(vtable, vsize) && size >= 4 && fits(at, size) {
-            true => Ok(Flat { bytes, base, at, vtable, fields: (vsize - 4) / 2, size }),
-            false => Err(bad()),
+        if vsize >= 4 && vsize.is_multiple_of(2) && fits(vtable, vsize) && size >= 4 && fits(at, size) {
+            Ok(Flat { bytes, base, at, vtable, fields: (vsize - 4) / 2, size })
+        } else {
+            Err(bad())
         }
     }
 
@@ -98,10 +99,7 @@ impl<'a> Flat<'a> {
         let bad = || wrong("a list longer than its message", self.base, to);
         let count = word(self.bytes, to).ok_or_else(bad)? as usize;
         let end = count.checked_mul(width).and_then(|size| size.checked_add(to + 4));
-        match end.is_some_and(|end| end <= self.bytes.len()) {
-            true => Ok((count, to + 4)),
-            false => Err(bad()),
-        }
+        if end.is_some_and(|end| end <= self.bytes.len()) { Ok((count, to + 4)) } else { Err(bad()) }
     }
 
     pub(crate) fn text(&self, field: usize) -> Result<&'a str> {

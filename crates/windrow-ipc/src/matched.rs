@@ -157,9 +157,10 @@ pub(crate) fn lacking(name: &str) -> Error {
 fn mismatch(apart: &Apart, before: &str, file: &str) -> Error {
     let Apart { path, first, other } = apart;
     let (column, inside) = path.split_first().map_or(("", path.as_slice()), |(of, rest)| (of.as_str(), rest));
-    let of = match inside.is_empty() {
-        true => format!("column {column:?}"),
-        false => format!("{:?} in column {column:?}", inside.join(".")),
+    let of = if inside.is_empty() {
+        format!("column {column:?}")
+    } else {
+        format!("{:?} in column {column:?}", inside.join("."))
     };
     Error::mismatch(format!("{of} is {other}, but {first} in {before}")).at(file).field(column).hint(
         "no type holds the values of both: write the files with one type, or name the columns that are read with @columns@",

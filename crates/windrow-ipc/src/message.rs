@@ -28,10 +28,7 @@ pub(crate) fn walk(object: &dyn Object, each: Each<'_>) -> Result<()> {
     if size >= MAGIC.len() as u64 {
         object.read_into(0, &mut magic)?;
     }
-    match magic == *MAGIC {
-        true => walk_file(object, each),
-        false => walk_stream(object, each),
-    }
+    if magic == *MAGIC { walk_file(object, each) } else { walk_stream(object, each) }
 }
 
 fn walk_stream(object: &dyn Object, each: Each<'_>) -> Result<()> {
@@ -76,11 +73,12 @@ fn walk_file(object: &dyn Object, each: Each<'_>) -> Result<()> {
         for [place, _, body] in footer.words::<3>(field)? {
             let place = u64::try_from(place).ok().filter(|place| *place < begin);
             let place = place.ok_or_else(|| footer.wrong("a batch outside the file"))?;
-            let check = &mut |found: u8, head: Flat<'_>, range: Range<u64>| match found == kind
-                && u64::try_from(body) == Ok(range.end - range.start)
-            {
-                true => each(found, head, range),
-                false => Err(head.wrong("another message than the footer says")),
+            let check = &mut |found: u8, head: Flat<'_>, range: Range<u64>| {
+                if found == kind && u64::try_from(body) == Ok(range.end - range.start) {
+                    each(found, head, range)
+                } else {
+                    Err(head.wrong("another message than the footer says"))
+                }
             };
             message(object, place, begin, check)?;
         }

@@ -134,9 +134,12 @@ fn node(field: Flat<'_>, depth: usize) -> Result<Node> {
 }
 
 fn kind(field: Flat<'_>, children: &[Node]) -> Result<Kind> {
-    let of = |expected: usize| match children.len() == expected {
-        true => Ok(()),
-        false => Err(field.wrong(format!("a type of {} parts, expected {expected}", children.len()))),
+    let of = |expected: usize| {
+        if children.len() == expected {
+            Ok(())
+        } else {
+            Err(field.wrong(format!("a type of {} parts, expected {expected}", children.len())))
+        }
     };
     let code = field.u8(2)?;
     let Some(of_type) = field.table(3)? else { return Err(field.wrong("a column without a type")) };

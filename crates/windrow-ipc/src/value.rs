@@ -115,9 +115,10 @@ impl Reader<'_> {
             _ => (0, 0),
         };
         let values = self.batch.counts[node.children[0].node].values;
-        match first <= end && end <= values {
-            true => Ok((first, end)),
-            false => Err(self.wrong(node, 1, format!("a list from {first} to {end} of {values} values"))),
+        if first <= end && end <= values {
+            Ok((first, end))
+        } else {
+            Err(self.wrong(node, 1, format!("a list from {first} to {end} of {values} values")))
         }
     }
 
@@ -243,11 +244,10 @@ impl Reader<'_> {
     fn run(&self, node: &Node, width: usize, at: u64) -> Result<Place> {
         let (first, end) = self.offsets(node, width, at)?;
         let place = self.batch.slots[node.slot + 2];
-        match first <= end && end <= place.size {
-            true => Ok(Place { start: place.start + first, size: end - first }),
-            false => {
-                Err(self.wrong(node, 1, format!("a value from byte {first} to {end} of {}", place.size)))
-            }
+        if first <= end && end <= place.size {
+            Ok(Place { start: place.start + first, size: end - first })
+        } else {
+            Err(self.wrong(node, 1, format!("a value from byte {first} to {end} of {}", place.size)))
         }
     }
 
@@ -263,21 +263,23 @@ impl Reader<'_> {
             return Ok(Place { start: self.batch.slots[node.slot + 1].start + 16 * at + 4, size });
         }
         let data = self.batch.views[node.view].get(buffer as usize).copied().unwrap_or_default();
-        match first + size <= data.size {
-            true => Ok(Place { start: data.start + first, size }),
-            false => Err(self.wrong(
+        if first + size <= data.size {
+            Ok(Place { start: data.start + first, size })
+        } else {
+            Err(self.wrong(
                 node,
                 1,
                 format!("a value from byte {first} to {} of {}", first + size, data.size),
-            )),
+            ))
         }
     }
 
     fn text(&self, place: Place) -> Result<Value> {
         let bytes = self.read(place)?;
-        match simdutf8::basic::from_utf8(&bytes).is_ok() {
-            true => Ok(Value::Text(String::from_utf8(bytes).unwrap_or_default())),
-            false => Err(Error::corrupt("a text that is not UTF-8").byte(place.start)),
+        if simdutf8::basic::from_utf8(&bytes).is_ok() {
+            Ok(Value::Text(String::from_utf8(bytes).unwrap_or_default()))
+        } else {
+            Err(Error::corrupt("a text that is not UTF-8").byte(place.start))
         }
     }
 

@@ -114,9 +114,10 @@ fn of_values(a: &Kind, b: &Kind) -> Option<Kind> {
         (a, b) if (is_text(a) || is_bytes(a)) && (is_text(b) || is_bytes(b)) => Kind::Bytes(LONG),
         (Kind::Number(a), Kind::Number(b)) => Kind::Number(wider(*a, *b)),
         (Kind::Number(dtype), Kind::Decimal(_, scale)) | (Kind::Decimal(_, scale), Kind::Number(dtype)) => {
-            match dtype.is_integer() {
-                true => Kind::Decimal(MOST_DECIMAL, *scale),
-                false => Kind::Number(*dtype),
+            if dtype.is_integer() {
+                Kind::Decimal(MOST_DECIMAL, *scale)
+            } else {
+                Kind::Number(*dtype)
             }
         }
         (Kind::Decimal(_, a), Kind::Decimal(_, b)) => Kind::Decimal(MOST_DECIMAL, *a.max(b)),

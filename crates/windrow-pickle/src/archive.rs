@@ -66,11 +66,12 @@ fn check_count(object: &dyn Object) -> Result<()> {
 /// # Errors
 /// `Unsupported` naming the number.
 pub fn too_many(count: u64, object: &dyn Object) -> Result<()> {
-    match count > MOST_MEMBERS {
-        true => Err(Error::unsupported(format!("{count} members; expected at most {MOST_MEMBERS}"))
+    if count > MOST_MEMBERS {
+        Err(Error::unsupported(format!("{count} members; expected at most {MOST_MEMBERS}"))
             .at(object.name())
-            .hint("save the sequences as rows of one array, or as shards")),
-        false => Ok(()),
+            .hint("save the sequences as rows of one array, or as shards"))
+    } else {
+        Ok(())
     }
 }
 

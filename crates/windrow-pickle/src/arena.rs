@@ -75,13 +75,14 @@ impl Budget {
     /// # Errors
     /// `Corrupt` when it is not.
     pub fn check(&self, bytes: u64) -> Result<()> {
-        match bytes <= self.left {
-            true => Ok(()),
-            false => Err(Error::corrupt(format!(
+        if bytes <= self.left {
+            Ok(())
+        } else {
+            Err(Error::corrupt(format!(
                 "the pickle makes more than {} bytes of values, 32 times its own size",
                 self.all
             ))
-            .hint("a small file that makes so much is not a data set; write the arrays with np.save")),
+            .hint("a small file that makes so much is not a data set; write the arrays with np.save"))
         }
     }
 }

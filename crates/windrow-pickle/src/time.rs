@@ -38,9 +38,10 @@ pub(super) fn reduce<'a>(arena: &mut Arena<'a, '_>, kind: TimeName, given: &[Val
             let reads_zone = matches!(given, &[class, name]
                 if matches!(arena.node(class), Some(Node::Name(Name::Time(TimeName::ZoneClass))))
                     && arena.text(name) == Some("_unpickle"));
-            return match reads_zone {
-                true => arena.make(Node::Name(Name::Time(TimeName::Zone))),
-                false => Err(arena.refused("builtins.getattr of anything but a time zone")),
+            return if reads_zone {
+                arena.make(Node::Name(Name::Time(TimeName::Zone)))
+            } else {
+                Err(arena.refused("builtins.getattr of anything but a time zone"))
             };
         }
         _ => None,

@@ -58,9 +58,12 @@ impl Shared {
         let next = || lock(&self.chunks).recv();
         while let Ok((chunk, reply)) = next() {
             let spare = lock(&self.spares).pop().unwrap_or_default();
-            let mut go_on = || match self.stop.load(Ordering::Relaxed) {
-                true => Err(Error::new(Kind::Interrupted, "stopped")),
-                false => Ok(()),
+            let mut go_on = || {
+                if self.stop.load(Ordering::Relaxed) {
+                    Err(Error::new(Kind::Interrupted, "stopped"))
+                } else {
+                    Ok(())
+                }
             };
             // Nobody waits for it any more when the task has failed elsewhere.
             let _ = reply.send(work.run(&chunk, spare, &mut go_on));

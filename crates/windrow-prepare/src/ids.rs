@@ -57,10 +57,7 @@ impl Ids {
     }
 
     pub(super) fn kept(&self) -> Kept<'_> {
-        match self.large.is_empty() {
-            true => Kept::Small(&self.small),
-            false => Kept::Large(&self.large),
-        }
+        if self.large.is_empty() { Kept::Small(&self.small) } else { Kept::Large(&self.large) }
     }
 }
 

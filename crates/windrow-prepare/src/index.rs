@@ -137,9 +137,10 @@ pub(crate) fn inputs_below(places: Places<'_>, base: &Path, index_folder: &str) 
 }
 
 fn expanded_name(input: &Input, index_folder: &str) -> String {
-    match input.is_compressed() {
-        true => format!("{index_folder}/{}/{}", EXPANDED, plain_name(&input.row.name)),
-        false => input.row.name.clone(),
+    if input.is_compressed() {
+        format!("{index_folder}/{}/{}", EXPANDED, plain_name(&input.row.name))
+    } else {
+        input.row.name.clone()
     }
 }
 

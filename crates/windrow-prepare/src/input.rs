@@ -156,9 +156,10 @@ impl Input {
 
     /// What is known of it, and of a pipe how many bytes came so far.
     pub(super) fn found(&self) -> FileRow {
-        match self.is_pipe() {
-            true => FileRow { size: self.came.load(Ordering::Relaxed), ..self.row.clone() },
-            false => self.row.clone(),
+        if self.is_pipe() {
+            FileRow { size: self.came.load(Ordering::Relaxed), ..self.row.clone() }
+        } else {
+            self.row.clone()
         }
     }
 

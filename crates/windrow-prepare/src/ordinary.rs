@@ -18,24 +18,20 @@ pub(super) fn string_in<'a>(line: &'a str, field: &str, room: &'a mut Vec<u8>) -
     loop {
         let (key, behind) = key(rest)?;
         let value = unpadded(after(behind, b':')?);
-        rest = match key == field {
-            true => {
-                // There is room for one: of a field that is there twice, the parser takes the last.
-                let (text, behind) = string(value, room.take()?)?;
-                found = Some(text);
-                behind
-            }
-            false => skipped(value)?,
+        rest = if key == field {
+            // There is room for one: of a field that is there twice, the parser takes the last.
+            let (text, behind) = string(value, room.take()?)?;
+            found = Some(text);
+            behind
+        } else {
+            skipped(value)?
         };
         match after(rest, b',') {
             Some(next) => rest = next,
             None => break,
         }
     }
-    match unpadded(after(rest, b'}')?).is_empty() {
-        true => found,
-        false => None,
-    }
+    if unpadded(after(rest, b'}')?).is_empty() { found } else { None }
 }
 
 // What follows a byte, which white space may precede.

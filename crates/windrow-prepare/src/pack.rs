@@ -157,9 +157,10 @@ impl Packer {
             None => self.each_document(chunk)?,
             Some(size) => {
                 // Whole samples of a chunk are handed on as they are; only what hangs over is joined.
-                let whole = match chunk.tracks.is_empty() {
-                    true => self.whole_samples(chunk.input, size, &chunk.tokens)?,
-                    false => 0,
+                let whole = if chunk.tracks.is_empty() {
+                    self.whole_samples(chunk.input, size, &chunk.tokens)?
+                } else {
+                    0
                 };
                 self.state.rest.extend_from_slice(&chunk.tokens[whole..]);
                 for (rest, new) in self.state.rest_tracks.iter_mut().zip(&chunk.tracks) {

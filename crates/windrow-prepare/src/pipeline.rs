@@ -55,9 +55,10 @@ pub(super) fn in_line(
 ) -> Result<()> {
     let mut asked = Instant::now();
     // Asking may cost more than a short line.
-    let mut go_on = || match asked.elapsed() < ASK {
-        true => Ok(()),
-        false => {
+    let mut go_on = || {
+        if asked.elapsed() < ASK {
+            Ok(())
+        } else {
             asked = Instant::now();
             ask()
         }
@@ -144,9 +145,12 @@ impl Shared<'_> {
         let mut room = Vec::new();
         while let Some((chunk, to_result)) = self.next(room) {
             let spare = lock(&self.spares).pop().unwrap_or_default();
-            let mut go_on = || match self.stop.load(Ordering::Relaxed) {
-                true => Err(Error::new(Kind::Interrupted, "stopped")),
-                false => Ok(()),
+            let mut go_on = || {
+                if self.stop.load(Ordering::Relaxed) {
+                    Err(Error::new(Kind::Interrupted, "stopped"))
+                } else {
+                    Ok(())
+                }
             };
             // Nobody waits for it any more when the task has failed elsewhere.
             let _ = to_result.send(work.run(&chunk, spare, &mut go_on));

@@ -55,9 +55,10 @@ impl Places<'_> {
     /// # Errors
     /// What is in the way of knowing, of a store.
     pub(crate) fn has(self, path: &Path) -> Result<bool> {
-        match is_url(path) {
-            true => Ok(entry_if_there(self.root(path)?.as_ref(), "")?.is_some()),
-            false => Ok(files::exists(path)),
+        if is_url(path) {
+            Ok(entry_if_there(self.root(path)?.as_ref(), "")?.is_some())
+        } else {
+            Ok(files::exists(path))
         }
     }
 

@@ -177,9 +177,10 @@ fn no_field(text: &str, field: &str, error: Error) -> Error {
         Err(_) => Vec::new(),
     };
     let error = error.field(field);
-    match keys.is_empty() {
-        true => error,
-        false => error.hint(format!("it has {}; choose one with @text_field@", keys.join(", "))),
+    if keys.is_empty() {
+        error
+    } else {
+        error.hint(format!("it has {}; choose one with @text_field@", keys.join(", ")))
     }
 }
 

@@ -47,9 +47,12 @@ impl TextInput {
 
     /// What the manifest keeps of its files: of those in stores the URL.
     pub(super) fn files(&self) -> Vec<FileRow> {
-        let kept = |path: &Path, row: &FileRow| match is_url(path) {
-            true => FileRow { name: without_secrets(&path.to_string_lossy()), ..row.clone() },
-            false => row.clone(),
+        let kept = |path: &Path, row: &FileRow| {
+            if is_url(path) {
+                FileRow { name: without_secrets(&path.to_string_lossy()), ..row.clone() }
+            } else {
+                row.clone()
+            }
         };
         match self {
             TextInput::Lines(lines) => vec![kept(&lines.file, &lines.found())],

@@ -114,9 +114,10 @@ fn given_up(trouble: Trouble, doing: &str, url: &str, attempts: u32, given: Dura
         format!("{}; gave up after {attempts} attempts in {} s", last.message(), given.as_secs()),
     )
     .at(url)
-    .hint(match url.starts_with("hf://") {
-        true => "the Hub or the way to it fails: is HF_ENDPOINT right? raise @timeout@ to wait for longer",
-        false => "the store or the way to it fails; raise @timeout@ to wait for longer",
+    .hint(if url.starts_with("hf://") {
+        "the Hub or the way to it fails: is HF_ENDPOINT right? raise @timeout@ to wait for longer"
+    } else {
+        "the store or the way to it fails; raise @timeout@ to wait for longer"
     })
 }
 
@@ -177,9 +178,10 @@ async fn more_bytes(
         }
         bytes.extend_from_slice(&part);
     }
-    match bytes.len() == size {
-        true => Ok(()),
-        false => Err(Trouble::passing(format!("the body was cut after {} of {size} bytes", bytes.len()))),
+    if bytes.len() == size {
+        Ok(())
+    } else {
+        Err(Trouble::passing(format!("the body was cut after {} of {size} bytes", bytes.len())))
     }
 }
 

@@ -98,9 +98,10 @@ impl Copy {
     /// # Errors
     /// As [`Copy::bring`].
     pub(crate) fn bring_near(self: &Arc<Self>) -> Result<()> {
-        match self.of.held.has_room() && !self.of.held.missing(0, self.of.size).is_empty() {
-            true => self.ask_for(&(0..self.of.size), None),
-            false => Ok(()),
+        if self.of.held.has_room() && !self.of.held.missing(0, self.of.size).is_empty() {
+            self.ask_for(&(0..self.of.size), None)
+        } else {
+            Ok(())
         }
     }
 
@@ -139,10 +140,7 @@ impl Copy {
         if self.of.size <= SMALL {
             return (0..self.of.size, 0..0);
         }
-        let window = match is_next {
-            true => (self.window.load(Relaxed) * 2).clamp(256 << 10, FURTHEST),
-            false => 0,
-        };
+        let window = if is_next { (self.window.load(Relaxed) * 2).clamp(256 << 10, FURTHEST) } else { 0 };
         self.window.store(window, Relaxed);
         let further = end.saturating_add(window).min(self.of.size);
         self.asked_to.store(further, Relaxed);

@@ -142,14 +142,15 @@ impl Stores<'_> {
         };
         // Without it, a store that lists would be asked for all of its folder.
         let entry = listing::entry(store.place().head(&location.key)?);
-        match entry.size == size {
-            true => store.times(&entry, range),
-            false => Err(Error::new(
+        if entry.size == size {
+            store.times(&entry, range)
+        } else {
+            Err(Error::new(
                 windrow_core::Kind::Stale,
                 format!("expected {size} bytes, as listed, found {}", entry.size),
             )
             .at(url)
-            .hint("open the data again")),
+            .hint("open the data again"))
         }
     }
 }
@@ -191,9 +192,10 @@ async fn timed(
     }
     add(&counters.bytes, size);
     let whole = began.elapsed();
-    match size == expected {
-        true => Ok(Times { first: first.unwrap_or(whole), whole }),
-        false => Err(Trouble::passing(format!("{size} bytes came, {expected} were asked for"))),
+    if size == expected {
+        Ok(Times { first: first.unwrap_or(whole), whole })
+    } else {
+        Err(Trouble::passing(format!("{size} bytes came, {expected} were asked for")))
     }
 }
 

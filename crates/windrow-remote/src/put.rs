@@ -62,10 +62,7 @@ pub(crate) fn put(place: &Arc<Place>, key: &str, object: Arc<dyn Object>, replac
         replace,
     };
     let put = net::wait(async move {
-        match sending.object.size() > WHOLE {
-            true => sending.in_parts().await,
-            false => sending.at_once().await,
-        }
+        if sending.object.size() > WHOLE { sending.in_parts().await } else { sending.at_once().await }
     });
     place.forget();
     put

@@ -107,9 +107,10 @@ impl Remote {
 impl Store for Remote {
     fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
         let entry = self.entry(key)?;
-        match entry.is_folder {
-            true => Err(Error::unsupported("expected an object, found a folder").at(self.display(key))),
-            false => self.open_listed(&entry),
+        if entry.is_folder {
+            Err(Error::unsupported("expected an object, found a folder").at(self.display(key)))
+        } else {
+            self.open_listed(&entry)
         }
     }
 

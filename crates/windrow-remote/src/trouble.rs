@@ -98,12 +98,9 @@ impl Trouble {
             }
             What::NotImplemented | What::Lasting => {
                 let error = Error::new(Kind::Io, format!("cannot {doing}: {said}")).at(url);
-                match said.contains("certificate") {
-                    true => error.hint(
+                if said.contains("certificate") { error.hint(
                         "this machine does not trust the server; SSL_CERT_FILE names a file of the certificates that it trusts",
-                    ),
-                    false => error,
-                }
+                    ) } else { error }
             }
         }
     }

@@ -112,9 +112,10 @@ fn numbers(asked: &Asked, data: &Dataset, sample: &Sample, page: &mut Page, watc
 
 // In the order of the data, so that a position is a sample; none where there is no sample to plan.
 fn with_plan(samples: Samples) -> Result<(Samples, Option<Plan>)> {
-    let plan = match samples.is_empty() {
-        true => None,
-        false => Some(samples.loader().batch_size(1).shuffle(false).threads(Some(0)).plan()?),
+    let plan = if samples.is_empty() {
+        None
+    } else {
+        Some(samples.loader().batch_size(1).shuffle(false).threads(Some(0)).plan()?)
     };
     Ok((samples, plan))
 }

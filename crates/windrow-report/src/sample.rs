@@ -31,9 +31,10 @@ impl Sample {
     /// The same of something else.
     pub(crate) fn said_of(&self, one: &str) -> String {
         let (n, of) = (self.records.len() as u64, text::counted(self.of, one));
-        match self.is_all() {
-            true => format!("all of {of}"),
-            false => format!("a sample of {} of {of} (the same at every run)", text::count(n)),
+        if self.is_all() {
+            format!("all of {of}")
+        } else {
+            format!("a sample of {} of {of} (the same at every run)", text::count(n))
         }
     }
 

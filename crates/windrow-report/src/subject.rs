@@ -27,9 +27,10 @@ impl Subject {
         let is_named = options.format.is_none() && path.is_file() && has_name(path);
         if sound || is_named {
             let files = Files::find(path)?;
-            return match files.is_empty() {
-                true => Err(Error::not_found("the folder has no sound files").at(path)),
-                false => Ok(Subject::Sound(files)),
+            return if files.is_empty() {
+                Err(Error::not_found("the folder has no sound files").at(path))
+            } else {
+                Ok(Subject::Sound(files))
             };
         }
         let refused = match Self::records(paths, options) {

@@ -5,8 +5,9 @@ use windrow::{Error, Kind, Result};
 
 /// `Interrupted` once the caller wants to stop.
 pub(crate) fn check(watch: &dyn Watch) -> Result<()> {
-    match watch.cancelled() {
-        true => Err(Error::new(Kind::Interrupted, "interrupted").hint("it can be run again")),
-        false => Ok(()),
+    if watch.cancelled() {
+        Err(Error::new(Kind::Interrupted, "interrupted").hint("it can be run again"))
+    } else {
+        Ok(())
     }
 }

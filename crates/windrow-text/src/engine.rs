@@ -30,10 +30,7 @@ pub(crate) trait Engine: Send + Sync {
 
 /// Adds IDs to those that are there; where there are none, they take their place and nothing is copied.
 pub(crate) fn add(ids: Vec<u32>, out: &mut Vec<u32>) {
-    match out.is_empty() {
-        true => *out = ids,
-        false => out.extend(ids),
-    }
+    if out.is_empty() { *out = ids } else { out.extend(ids) }
 }
 
 /// The error for an ID that no token has.
@@ -53,8 +50,9 @@ pub(crate) fn places(
         places.push(at..at + size);
         at += size;
     }
-    match at == text.len() {
-        true => Ok(()),
-        false => Err(Error::corrupt(format!("the IDs stand for {at} of {} bytes of the text", text.len()))),
+    if at == text.len() {
+        Ok(())
+    } else {
+        Err(Error::corrupt(format!("the IDs stand for {at} of {} bytes of the text", text.len())))
     }
 }

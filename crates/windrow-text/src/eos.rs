@@ -80,8 +80,9 @@ fn list(tokenizer: &Tokenizer) -> String {
     let named: Vec<String> =
         special.iter().take(MOST_LISTED).map(|(token, id)| format!("{token} = {id}")).collect();
     let more = if special.len() > MOST_LISTED { ", …" } else { "" };
-    match named.is_empty() {
-        true => "it has no special tokens: say `none`, or the token ID that ends a document".to_string(),
-        false => format!("`none`, an ID, or a token; special ones: {}{more}", named.join(", ")),
+    if named.is_empty() {
+        "it has no special tokens: say `none`, or the token ID that ends a document".to_string()
+    } else {
+        format!("`none`, an ID, or a token; special ones: {}{more}", named.join(", "))
     }
 }

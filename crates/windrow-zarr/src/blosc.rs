@@ -91,9 +91,10 @@ impl<'a> Blosc<'a> {
         }
         let bytes =
             blosc_decompress_bytes_partial(self.stored, start, size, self.value_size).map_err(broken)?;
-        match bytes.len() == size {
-            true => Ok(Piece::numbers(bytes)),
-            false => Err(wrong_size(bytes.len() as u64, size as u64)),
+        if bytes.len() == size {
+            Ok(Piece::numbers(bytes))
+        } else {
+            Err(wrong_size(bytes.len() as u64, size as u64))
         }
     }
 

@@ -108,9 +108,10 @@ impl Chain {
             return Ok(self.size);
         }
         let stream = Blosc::of(stored, self.size)?;
-        match stream.size() as u64 == self.size {
-            true => Ok(stream.piece_size()),
-            false => Err(wrong_size(stream.size() as u64, self.size)),
+        if stream.size() as u64 == self.size {
+            Ok(stream.piece_size())
+        } else {
+            Err(wrong_size(stream.size() as u64, self.size))
         }
     }
 
@@ -124,9 +125,10 @@ impl Chain {
             return self.decode(stored, start, size).map(Piece::numbers);
         }
         let stream = Blosc::of(stored, self.size)?;
-        match stream.size() as u64 == self.size {
-            true => stream.piece(start, size),
-            false => Err(wrong_size(stream.size() as u64, self.size)),
+        if stream.size() as u64 == self.size {
+            stream.piece(start, size)
+        } else {
+            Err(wrong_size(stream.size() as u64, self.size))
         }
     }
 
@@ -208,9 +210,10 @@ fn zstd_at_once(stored: &[u8], size: u64) -> Option<Vec<u8>> {
 fn read_bounded(from: impl Read, most: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(most + 1).read_to_end(&mut bytes).map_err(broken)?;
-    match bytes.len() as u64 > most {
-        true => Err(Error::corrupt(format!("the chunk decodes to more than {most} bytes"))),
-        false => Ok(bytes),
+    if bytes.len() as u64 > most {
+        Err(Error::corrupt(format!("the chunk decodes to more than {most} bytes")))
+    } else {
+        Ok(bytes)
     }
 }
 

@@ -239,14 +239,15 @@ fn refuse(options: &Options, probe: &Probe) -> Result<()> {
     let lock = probe.manifest.as_ref().filter(|manifest| manifest.format == NAME);
     let lock = lock.and_then(|manifest| manifest.tokenizer.as_ref());
     if let Some((asked, lock)) = options.tokenizer.as_ref().zip(lock) {
-        return match *asked == lock.hash {
-            true => Ok(()),
-            false => Err(Error::mismatch(format!(
+        return if *asked == lock.hash {
+            Ok(())
+        } else {
+            Err(Error::mismatch(format!(
                 "a tokenizer with hash {asked} was asked for, but the tokens were made by {} ({})",
                 lock.name, lock.hash
             ))
             .at(probe.display())
-            .hint("tokenise the text again with the tokenizer you train with, or leave @tokenizer@ out")),
+            .hint("tokenise the text again with the tokenizer you train with, or leave @tokenizer@ out"))
         };
     }
     if options.tokenizer.is_some() {
@@ -276,9 +277,10 @@ fn max_token_id(store: &dyn Store, folder: &str) -> Result<(Arc<dyn Object>, u64
     let said = |e: Error| e.at(object.name()).field(MAX_ID);
     let all: Value = serde_json::from_slice(&text)
         .map_err(|e| Error::corrupt("no metadata of a zarr group").caused_by(e).at(object.name()))?;
-    let is_known = match is_v3 {
-        true => all["zarr_format"] == 3 && all["node_type"] == "group",
-        false => says_version_2(store, folder)?,
+    let is_known = if is_v3 {
+        all["zarr_format"] == 3 && all["node_type"] == "group"
+    } else {
+        says_version_2(store, folder)?
     };
     if !is_known {
         return Err(Error::unsupported("no group of zarr version 2 or 3")
@@ -330,8 +332,9 @@ fn any_above(bytes: &[u8], element: Element, most: u32) -> bool {
 #[inline(always)]
 fn any_above_here(bytes: &[u8], element: Element, most: u32) -> bool {
     let numbers = bytes.as_chunks::<4>().0.iter();
-    match element.big_endian {
-        false => numbers.fold(false, |any, stored| any | (u32::from_le_bytes(*stored) > most)),
-        true => numbers.fold(false, |any, stored| any | (u32::from_be_bytes(*stored) > most)),
+    if element.big_endian {
+        numbers.fold(false, |any, stored| any | (u32::from_be_bytes(*stored) > most))
+    } else {
+        numbers.fold(false, |any, stored| any | (u32::from_le_bytes(*stored) > most))
     }
 }

@@ -64,18 +64,14 @@ impl GroupWriter {
             other => return Err(Error::config(format!("zarr_format {other}, expected 2 or 3"))),
         };
         let array = |name, dtype, chunk| {
-            let metadata = match is_v3 {
-                false => v2_array(dtype, chunk),
-                true => v3_array(dtype, chunk, options.chunks_per_shard),
-            };
+            let metadata =
+                if is_v3 { v3_array(dtype, chunk, options.chunks_per_shard) } else { v2_array(dtype, chunk) };
             Growing::new(name, metadata, is_v3)
         };
         let tokens = array(TOKENS, "uint32", options.tokens_chunk_size)?;
         let starts = array(STARTS, "uint64", options.seq_starts_chunk_size)?;
-        let attributes = match is_v3 {
-            false => json!({}),
-            true => json!({"attributes": {}, "zarr_format": 3, "node_type": "group"}),
-        };
+        let attributes =
+            if is_v3 { json!({"attributes": {}, "zarr_format": 3, "node_type": "group"}) } else { json!({}) };
         Ok(Self::behind(is_v3, attributes, tokens, starts, 0))
     }
 
@@ -157,12 +153,12 @@ pub(crate) fn root_group(out: &Path, is_v3: bool) -> Result<()> {
     let store = Local::new(root);
     let is_group = [METADATA_V3, ".zgroup"].iter().any(|name| store.entry(name).is_ok());
     let is_split = out.file_name().is_some_and(|name| SPLITS.iter().any(|split| name == *split));
-    match is_group || !is_split {
-        true => Ok(()),
-        false if is_v3 => {
-            write_root(root, METADATA_V3, &json!({"attributes": {}, "zarr_format": 3, "node_type": "group"}))
-        }
-        false => write_root(root, ".zgroup", &json!({"zarr_format": 2})),
+    if is_group || !is_split {
+        Ok(())
+    } else if is_v3 {
+        write_root(root, METADATA_V3, &json!({"attributes": {}, "zarr_format": 3, "node_type": "group"}))
+    } else {
+        write_root(root, ".zgroup", &json!({"zarr_format": 2}))
     }
 }
 

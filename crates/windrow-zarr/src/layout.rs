@@ -45,10 +45,7 @@ pub(crate) fn parts(probe: &Probe) -> Vec<String> {
 /// What the array of tokens is called here.
 pub(crate) fn tokens_name(store: &dyn Store, folder: &str) -> Option<&'static str> {
     let by_another_name = || is_array(store, folder, OTHER_TOKENS) && is_array(store, folder, STARTS);
-    match is_array(store, folder, TOKENS) {
-        true => Some(TOKENS),
-        false => by_another_name().then_some(OTHER_TOKENS),
-    }
+    if is_array(store, folder, TOKENS) { Some(TOKENS) } else { by_another_name().then_some(OTHER_TOKENS) }
 }
 
 fn is_array(store: &dyn Store, folder: &str, name: &str) -> bool {

@@ -202,15 +202,12 @@ fn same_model(saved: &Map<String, Value>, here: &Map<String, Value>) -> Result<(
             format!("model.{key} is {saved} in the checkpoint, {here} in the configuration")
         })
         .collect();
-    match differences.is_empty() {
-        true => Ok(()),
-        false => Err(Error::mismatch(format!(
-            "the checkpoint is of another model: {}",
-            differences.join("; ")
-        ))
-        .hint(
+    if differences.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::mismatch(format!("the checkpoint is of another model: {}", differences.join("; "))).hint(
             "resume with the configuration of the run that wrote it, or start anew in another checkpoint_dir",
-        )),
+        ))
     }
 }
 

@@ -226,9 +226,10 @@ impl<'a> Section<'a> {
 
     fn positive_or_zero(&self, key: &str) -> Result<f64> {
         let number: f64 = self.required(key, "a number")?;
-        match number.is_finite() && number >= 0.0 {
-            true => Ok(number),
-            false => Err(self.wrong(key, &format!("is {number}, expected a number of 0 or more"))),
+        if number.is_finite() && number >= 0.0 {
+            Ok(number)
+        } else {
+            Err(self.wrong(key, &format!("is {number}, expected a number of 0 or more")))
         }
     }
 

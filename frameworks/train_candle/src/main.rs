@@ -84,10 +84,9 @@ impl Args {
             trainer.checkpoint_dir = folder;
         }
         model.check().map_err(|e| e.or_at(&self.config))?;
-        let resume = self.resume.map(|path| match path.as_os_str() == "auto" {
-            true => Resume::Newest,
-            false => Resume::From(path),
-        });
+        let resume = self
+            .resume
+            .map(|path| if path.as_os_str() == "auto" { Resume::Newest } else { Resume::From(path) });
         Ok(Run { config, data: self.data, resume, seed: self.seed })
     }
 }

@@ -126,26 +126,28 @@ pub(crate) fn path() -> impl TypedValueParser<Value = PathBuf> {
 
 /// Refuses `-` for a command that reads no stdin.
 pub(crate) fn no_stdin(paths: &[PathBuf]) -> Result<(), Failure> {
-    match paths.iter().any(|p| p.as_os_str() == "-") {
-        true => Err(Failure::Usage {
+    if paths.iter().any(|p| p.as_os_str() == "-") {
+        Err(Failure::Usage {
             message: "stdin cannot be read here: data is read by its place in a file".to_string(),
             hint: Some(
                 "write it to a file first; .gz and .zst are read as they are; ./- is a file of that name"
                     .to_string(),
             ),
-        }),
-        false => Ok(()),
+        })
+    } else {
+        Ok(())
     }
 }
 
 /// Refuses `-` for an output: what is written is checked and renamed, which stdout cannot be.
 pub(crate) fn no_stdout(path: &Path) -> Result<(), Failure> {
-    match path.as_os_str() == "-" {
-        true => Err(Failure::Usage {
+    if path.as_os_str() == "-" {
+        Err(Failure::Usage {
             message: "stdout cannot be written to here: an output appears complete or not at all".to_string(),
             hint: Some("name a path; ./- is a file of that name".to_string()),
-        }),
-        false => Ok(()),
+        })
+    } else {
+        Ok(())
     }
 }
 

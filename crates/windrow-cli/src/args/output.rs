@@ -37,12 +37,13 @@ pub(crate) fn refuse_existing(path: &Path, overwrite: bool) -> Result<(), Failur
     if found.is_dir() {
         return Err(Error::config("a folder, expected the path of a file").at(path).into());
     }
-    match overwrite {
-        true => Ok(()),
-        false => Err(Error::new(Kind::Exists, "the file is there already")
+    if overwrite {
+        Ok(())
+    } else {
+        Err(Error::new(Kind::Exists, "the file is there already")
             .at(path)
             .hint("--overwrite replaces it")
-            .into()),
+            .into())
     }
 }
 
@@ -60,9 +61,10 @@ pub(crate) fn refuse_input(
     let is_part = |input: &Path| {
         input == out || describes(&out, input) || (input.is_dir() && out.starts_with(input) && !is_page)
     };
-    match inputs.into_iter().any(|input| input.as_ref().canonicalize().is_ok_and(|input| is_part(&input))) {
-        true => Err(Error::config("the output would replace its own input").at(path).into()),
-        false => Ok(()),
+    if inputs.into_iter().any(|input| input.as_ref().canonicalize().is_ok_and(|input| is_part(&input))) {
+        Err(Error::config("the output would replace its own input").at(path).into())
+    } else {
+        Ok(())
     }
 }
 
@@ -81,8 +83,9 @@ fn describes(file: &Path, data: &Path) -> bool {
 /// # Errors
 /// Where it was typed.
 pub(crate) fn no_overwrite_of_stdout(overwrite: bool) -> Result<(), Failure> {
-    match overwrite {
-        true => Err(Failure::usage("--overwrite replaces a file, and --out - is not a file")),
-        false => Ok(()),
+    if overwrite {
+        Err(Failure::usage("--overwrite replaces a file, and --out - is not a file"))
+    } else {
+        Ok(())
     }
 }

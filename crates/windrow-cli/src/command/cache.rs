@@ -72,9 +72,10 @@ fn list(entries: &[CacheEntry], out: &mut Out) -> Result<(), Failure> {
     let rows: Vec<[String; 4]> = entries
         .iter()
         .map(|entry| {
-            let used = match entry.is_open {
-                true => "open".to_string(),
-                false => ago(now.saturating_sub(entry.last_used_ns) / 1_000_000_000),
+            let used = if entry.is_open {
+                "open".to_string()
+            } else {
+                ago(now.saturating_sub(entry.last_used_ns) / 1_000_000_000)
             };
             let source = if entry.source.is_empty() { &entry.name } else { &entry.source };
             [entry.kind.clone(), text::size(entry.bytes), used, text::escaped(source)]

@@ -18,10 +18,10 @@ pub(crate) struct Completions {
 pub(crate) fn run(args: &Completions, line: &mut clap::Command, out: &mut Out) -> Result<i32, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, line, "windrow", &mut script);
-    match out.is_json() {
-        true => out
-            .object(json!({ "shell": args.shell.to_string(), "script": String::from_utf8_lossy(&script) }))?,
-        false => out.raw(&script)?,
+    if out.is_json() {
+        out.object(json!({ "shell": args.shell.to_string(), "script": String::from_utf8_lossy(&script) }))?
+    } else {
+        out.raw(&script)?
     }
     Ok(DONE)
 }

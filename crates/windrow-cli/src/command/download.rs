@@ -137,10 +137,7 @@ fn told(request: &Request, report: &Report, seconds: f64, out: &mut Out) -> Resu
 
 fn request(args: &Download) -> Result<Request, Failure> {
     let named = Named::find(&args.repo);
-    let (url, name) = match args.repo.contains("://") {
-        true => of_url(args)?,
-        false => of_hub(args, named)?,
-    };
+    let (url, name) = if args.repo.contains("://") { of_url(args)? } else { of_hub(args, named)? };
     let output =
         args.out.clone().unwrap_or_else(|| named.map_or(name, |named| named.output.to_string()).into());
     let mut request = Request::new(url, output);
@@ -191,9 +188,10 @@ fn of_url(args: &Download) -> Result<(String, String), Failure> {
         ));
     }
     let name = folder_name(&args.repo)?;
-    match name.is_empty() && args.out.is_none() {
-        true => Err(usage("the URL's last name is not one for a folder".to_string(), "give --out")),
-        false => Ok((args.repo.clone(), name)),
+    if name.is_empty() && args.out.is_none() {
+        Err(usage("the URL's last name is not one for a folder".to_string(), "give --out"))
+    } else {
+        Ok((args.repo.clone(), name))
     }
 }
 
@@ -203,16 +201,17 @@ fn partitions(args: &Download, named: &Named) -> Result<Vec<String>, Failure> {
     if let Some(text) = &args.partitions {
         let parts: Vec<String> =
             text.split(',').map(str::trim).filter(|p| !p.is_empty()).map(str::to_string).collect();
-        return match parts.is_empty() {
-            false => Ok(parts),
-            true => Err(usage(
+        return if parts.is_empty() {
+            Err(usage(
                 format!("--partitions {text:?} names no partition"),
                 &format!(
                     "for example --partitions {}; or --partition-set {}",
                     named.sets[1].1.join(","),
                     sets()
                 ),
-            )),
+            ))
+        } else {
+            Ok(parts)
         };
     }
     let name = args.partition_set.as_deref().unwrap_or(named.sets[0].0);

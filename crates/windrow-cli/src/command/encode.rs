@@ -155,9 +155,10 @@ pub(crate) fn run(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
     let stores = args.stores.options()?;
     let done = sound::encode_with(&files, &codec, &args.out, &options, &stores, &progress)?;
     let seconds = started.elapsed().as_secs_f64();
-    let how = match done.report.unchanged {
-        true => "was up to date".to_string(),
-        false => format!("{} in {seconds:.1} s", text::size(done.report.output_bytes)),
+    let how = if done.report.unchanged {
+        "was up to date".to_string()
+    } else {
+        format!("{} in {seconds:.1} s", text::size(done.report.output_bytes))
     };
     out.line(format_args!(
         "{}: {}, {:.1} s of sound; {how}",

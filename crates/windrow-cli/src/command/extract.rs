@@ -64,17 +64,16 @@ pub(crate) fn run(args: &Extract, out: &mut Out) -> Result<i32, Failure> {
     let steps = Steps { shard: args.of_rank.shard()?, ..steps };
     let step = steps.find(plan.sampler(), args.epoch, args.step)?;
     let batch = plan.batch_of(&step, None, &mut Workspace::default())?;
-    let content = match is_text {
-        false => batch::npz(&batch)?,
-        true => {
-            let tokenizers = args.planned.tokenizers(&recipe)?;
-            let parts = parts_of_rows(&plan, &step)?;
-            let decode = |row: usize, ids: &[i64]| {
-                let tokenizer = tokenizers.get(*parts.get(row)?)?.as_ref()?;
-                tokens::decoded(tokenizer, ids)
-            };
-            batch::text(&batch, Some(&decode)).into_bytes()
-        }
+    let content = if is_text {
+        let tokenizers = args.planned.tokenizers(&recipe)?;
+        let parts = parts_of_rows(&plan, &step)?;
+        let decode = |row: usize, ids: &[i64]| {
+            let tokenizer = tokenizers.get(*parts.get(row)?)?.as_ref()?;
+            tokens::decoded(tokenizer, ids)
+        };
+        batch::text(&batch, Some(&decode)).into_bytes()
+    } else {
+        batch::npz(&batch)?
     };
     let fields = batch.fields().iter().map(|field| {
         let shape: Vec<usize> = std::iter::once(batch.rows()).chain(field.shape.iter().copied()).collect();
@@ -84,15 +83,15 @@ pub(crate) fn run(args: &Extract, out: &mut Out) -> Result<i32, Failure> {
         "plan": plan.identity()?.to_string(), "seed": plan.seed(), "step": args.step, "epoch": step.epoch,
         "rows": batch.rows(), "fields": fields.collect::<Vec<_>>(),
     });
-    match is_stdout {
-        true if out.is_json() => object["text"] = json!(String::from_utf8_lossy(&content)),
-        true => out.raw(&content)?,
-        false => {
-            output::write(&args.out, &content, args.overwrite)?;
-            object["out"] = json!(args.out);
-            let (rows, size) = (text::counted(batch.rows() as u64, "row"), text::size(content.len() as u64));
-            out.line(format_args!("{}: {rows} of step {}, {size}", text::quoted_path(&args.out), args.step))?;
-        }
+    if !is_stdout {
+        output::write(&args.out, &content, args.overwrite)?;
+        object["out"] = json!(args.out);
+        let (rows, size) = (text::counted(batch.rows() as u64, "row"), text::size(content.len() as u64));
+        out.line(format_args!("{}: {rows} of step {}, {size}", text::quoted_path(&args.out), args.step))?;
+    } else if out.is_json() {
+        object["text"] = json!(String::from_utf8_lossy(&content))
+    } else {
+        out.raw(&content)?
     }
     out.object(object)?;
     Ok(DONE)

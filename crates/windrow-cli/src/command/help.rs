@@ -54,9 +54,10 @@ pub(crate) fn run(args: &Help, out: &mut Out) -> Result<i32, Failure> {
         }
     };
     let help = shown.render_long_help();
-    match out.is_json() {
-        true => out.object(json!({ "help": help.to_string() }))?,
-        false => out.styled(&help)?,
+    if out.is_json() {
+        out.object(json!({ "help": help.to_string() }))?
+    } else {
+        out.styled(&help)?
     }
     Ok(DONE)
 }

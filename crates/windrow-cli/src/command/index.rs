@@ -59,9 +59,10 @@ pub(crate) fn run(args: &Index, out: &mut Out) -> Result<i32, Failure> {
     drop(watch);
     let seconds = started.elapsed().as_secs_f64();
     let (records, files) = (text::counted(report.records, "record"), text::counted(report.files, "file"));
-    let how = match report.unchanged {
-        true => "was up to date".to_string(),
-        false => format!("{} in {seconds:.1} s", text::size(report.input_bytes)),
+    let how = if report.unchanged {
+        "was up to date".to_string()
+    } else {
+        format!("{} in {seconds:.1} s", text::size(report.input_bytes))
     };
     let index = args.path.join(&args.index_folder);
     out.line(format_args!("{}: {records} in {files}; {how}", index.display()))?;

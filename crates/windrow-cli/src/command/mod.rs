@@ -64,9 +64,12 @@ pub(crate) struct Cli {
 
 /// The command line. A number below zero is the value of the option before it, which then says what it expects.
 pub(crate) fn command() -> clap::Command {
-    let takes_numbers = |arg: clap::Arg| match arg.is_positional() || !arg.get_action().takes_values() {
-        true => arg,
-        false => arg.allow_negative_numbers(true),
+    let takes_numbers = |arg: clap::Arg| {
+        if arg.is_positional() || !arg.get_action().takes_values() {
+            arg
+        } else {
+            arg.allow_negative_numbers(true)
+        }
     };
     dressed(Cli::command().mut_subcommands(|command| command.mut_args(takes_numbers)))
 }

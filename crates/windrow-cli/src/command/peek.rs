@@ -62,9 +62,10 @@ pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
     let paths = args.data.paths()?;
     let data = paths.open(&args.opening.options()?)?;
     only_token_ids(args.tokenizer.as_deref(), data.source().as_ref())?;
-    let tokenizer = match data.is_json() || data.is_rows() {
-        true => None,
-        false => tokens::tokenizer(args.tokenizer.as_deref(), data.manifest())?,
+    let tokenizer = if data.is_json() || data.is_rows() {
+        None
+    } else {
+        tokens::tokenizer(args.tokenizer.as_deref(), data.manifest())?
     };
     let records = match args.index {
         Some(index) => {

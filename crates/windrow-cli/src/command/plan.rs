@@ -75,20 +75,16 @@ pub(crate) fn run(args: &Plan, out: &mut Out) -> Result<i32, Failure> {
     }
     let steps = recipe.steps(&plan)?.in_epoch(plan.sampler(), 0);
     let samples = plan.sampler().len(0);
-    match is_stdout {
-        true if out.is_json() => {}
-        true => out.raw(text.as_bytes())?,
-        false => {
-            let epoch = match (samples, steps) {
-                (Some(samples), Some(steps)) => format!(
-                    "{} in {} an epoch",
-                    text::counted(samples, "sample"),
-                    text::counted(steps, "step")
-                ),
-                _ => "an epoch without end".to_string(),
-            };
-            out.line(format_args!("{}: {epoch}", text::quoted_path(&args.out)))?;
-        }
+    if !is_stdout {
+        let epoch = match (samples, steps) {
+            (Some(samples), Some(steps)) => {
+                format!("{} in {} an epoch", text::counted(samples, "sample"), text::counted(steps, "step"))
+            }
+            _ => "an epoch without end".to_string(),
+        };
+        out.line(format_args!("{}: {epoch}", text::quoted_path(&args.out)))?;
+    } else if !out.is_json() {
+        out.raw(text.as_bytes())?
     }
     out.object(json!({
         "out": (!is_stdout).then_some(&args.out),
@@ -101,9 +97,10 @@ pub(crate) fn run(args: &Plan, out: &mut Out) -> Result<i32, Failure> {
 }
 
 fn absolute(path: &Path) -> windrow::Result<PathBuf> {
-    match path.to_string_lossy().contains("://") {
-        true => Ok(path.to_path_buf()),
-        false => std::path::absolute(path).map_err(|e| Error::io("find the data", path, e)),
+    if path.to_string_lossy().contains("://") {
+        Ok(path.to_path_buf())
+    } else {
+        std::path::absolute(path).map_err(|e| Error::io("find the data", path, e))
     }
 }
 

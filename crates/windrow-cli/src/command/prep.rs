@@ -277,10 +277,10 @@ fn runs(numbers: &[u64]) -> String {
             _ => runs.push((*number, *number)),
         }
     }
-    let shown = runs.iter().take(20).map(|(first, last)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    });
+    let shown = runs
+        .iter()
+        .take(20)
+        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") });
     let more = if runs.len() > 20 { ", …" } else { "" };
     shown.collect::<Vec<_>>().join(",") + more
 }
@@ -337,10 +337,7 @@ fn clean(args: &OfJob, out: &mut Out) -> Result<i32, Failure> {
 // Tasks that are left are no fault of the data.
 fn unfinished(job: &prep::Prep, error: Error) -> Failure {
     let is_left = || job.status(&()).is_ok_and(|found| !found.left.is_empty());
-    match error.kind() == Kind::Stale && is_left() {
-        true => Failure::Unfinished(error),
-        false => error.into(),
-    }
+    if error.kind() == Kind::Stale && is_left() { Failure::Unfinished(error) } else { error.into() }
 }
 
 /// What a run ends with when some of its tasks failed.

@@ -122,12 +122,10 @@ pub(crate) fn run(args: &Report, out: &mut Out) -> Result<i32, Failure> {
 fn records(args: &Report, paths: &Paths, data: &Dataset, out: &mut Out) -> Result<i32, Failure> {
     let asked =
         Asked { view: args.cutting.view()?, tokenizer: args.tokenizer.clone(), codes: args.codes.codes() };
-    match asked.is_about_codes(data) {
-        true if asked.view.is_some() && args.codes.length.is_some() => {
-            return Err(Failure::usage("--length is that of crops, and another view was named"));
-        }
-        true => {}
-        false => args.codes.refuse("other records")?,
+    if !asked.is_about_codes(data) {
+        args.codes.refuse("other records")?
+    } else if asked.view.is_some() && args.codes.length.is_some() {
+        return Err(Failure::usage("--length is that of crops, and another view was named"));
     }
     let stop = Interrupt::listen();
     let report = of_records(data, paths, &asked, &stop)?;

@@ -121,13 +121,15 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     let (tokens, documents) =
         (text::counted(report.tokens, "token"), text::counted(report.documents, "document"));
     let speed = text::rate(report.input_bytes as f64 / seconds.max(1e-9), "B");
-    let how = match report.unchanged {
-        true => "was there already".to_string(),
-        false => format!("{} in {seconds:.1} s, {speed}", text::size(report.output_bytes)),
+    let how = if report.unchanged {
+        "was there already".to_string()
+    } else {
+        format!("{} in {seconds:.1} s, {speed}", text::size(report.output_bytes))
     };
-    let what = match report.unchanged {
-        true => text::counted(report.records, "record"),
-        false => format!("{tokens} of {documents} in {}", text::counted(report.records, "record")),
+    let what = if report.unchanged {
+        text::counted(report.records, "record")
+    } else {
+        format!("{tokens} of {documents} in {}", text::counted(report.records, "record"))
     };
     out.line(format_args!("{}: {what}; {how}", args.out.display()))?;
     if report.dropped_tokens > 0 {

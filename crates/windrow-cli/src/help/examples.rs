@@ -171,10 +171,7 @@ mod tests {
     fn names(command: &clap::Command, path: &str, all: &mut Vec<String>) {
         for below in command.get_subcommands().filter(|below| path.is_empty() || below.get_name() != "help") {
             let path = format!("{path}{}", below.get_name());
-            match below.has_subcommands() {
-                true => names(below, &format!("{path} "), all),
-                false => all.push(path),
-            }
+            if below.has_subcommands() { names(below, &format!("{path} "), all) } else { all.push(path) }
         }
     }
 

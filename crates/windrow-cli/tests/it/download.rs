@@ -151,11 +151,12 @@ fn a_refusal_and_nobody_there_exit_1_with_a_hint() {
 
 #[test]
 fn bad_bytes_exit_3_and_beside_good_ones_5() {
-    let bad = |seen: &crate::server::Seen| match seen.is_cdn
-        && seen.target.contains(&large("", noise(SIZE)).sha256())
-    {
-        true => Fault::Content(noise(SIZE - 1)),
-        false => Fault::None,
+    let bad = |seen: &crate::server::Seen| {
+        if seen.is_cdn && seen.target.contains(&large("", noise(SIZE)).sha256()) {
+            Fault::Content(noise(SIZE - 1))
+        } else {
+            Fault::None
+        }
     };
     let (desk, server) = (Desk::new(), Server::faulty(files(), bad));
     let err = download(&desk, &server, "some/data --include energy/x/*.bin -q").failed(3);
@@ -175,9 +176,8 @@ fn bad_bytes_exit_3_and_beside_good_ones_5() {
 
 #[test]
 fn ctrl_c_exits_130_and_the_same_command_goes_on() {
-    let stall = |seen: &crate::server::Seen| match seen.is_cdn && seen.nth == 1 {
-        true => Fault::Stall(SIZE / 2),
-        false => Fault::None,
+    let stall = |seen: &crate::server::Seen| {
+        if seen.is_cdn && seen.nth == 1 { Fault::Stall(SIZE / 2) } else { Fault::None }
     };
     let (desk, server) = (Desk::new(), Server::faulty(vec![large("x.bin", noise(SIZE))], stall));
     let child = desk.start_with("download some/data", &[("HF_ENDPOINT", server.endpoint())]);

@@ -131,11 +131,12 @@ impl Beside {
     /// # Errors
     /// `Config` for the field of channels where records are not taken apart.
     pub fn apart(self, channels: Option<u64>) -> Result<Beside> {
-        match channels.is_none() && self.fields.contains(&BesideField::Channel) {
-            true => Err(Error::config("the field channel of windows that hold all channels")
+        if channels.is_none() && self.fields.contains(&BesideField::Channel) {
+            Err(Error::config("the field channel of windows that hold all channels")
                 .field("fields")
-                .hint("choose @channels=apart@, or leave the field out")),
-            false => Ok(Beside { apart: channels.map(|channels| channels.max(1)), ..self }),
+                .hint("choose @channels=apart@, or leave the field out"))
+        } else {
+            Ok(Beside { apart: channels.map(|channels| channels.max(1)), ..self })
         }
     }
 

@@ -87,9 +87,10 @@ impl Frequency {
         };
         let is_anchored = matches!(unit, Unit::Week(_) | Unit::Quarter(_));
         // More than a step of years leaves what can be counted.
-        match (1..=1_000_000).contains(&n) && (is_anchored || anchor.is_empty()) {
-            true => Ok(Frequency { n, unit }),
-            false => Err(refused()),
+        if (1..=1_000_000).contains(&n) && (is_anchored || anchor.is_empty()) {
+            Ok(Frequency { n, unit })
+        } else {
+            Err(refused())
         }
     }
 

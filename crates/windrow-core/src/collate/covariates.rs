@@ -139,9 +139,10 @@ impl Covariates {
             // Without records there are no rows.
             None => (if covariate.is_category() { DType::I64 } else { DType::F32 }, 0),
         };
-        match covariate.is_static() {
-            true => Field::new(covariate.name(), dtype, [width]),
-            false => Field::new(covariate.name(), dtype, [length, width]),
+        if covariate.is_static() {
+            Field::new(covariate.name(), dtype, [width])
+        } else {
+            Field::new(covariate.name(), dtype, [length, width])
         }
     }
 
@@ -212,16 +213,18 @@ fn add_features(
     let Some(found) = extras.get(name) else {
         let names: Vec<&str> = extras.names().collect();
         return Err(Error::config(format!("a record without {name}")).field("fields").hint(
-            match names.is_empty() {
-                true => "nothing is beside its values".to_string(),
-                false => format!("beside its values are {}", names.join(", ")),
+            if names.is_empty() {
+                "nothing is beside its values".to_string()
+            } else {
+                format!("beside its values are {}", names.join(", "))
             },
         ));
     };
     let refused = |what: String, hint: &'static str| Error::config(what).field(name).hint(hint);
-    let rows = match covariate.is_static() {
-        true => numbers(found).map(|features| (features.len(), vec![features])),
-        false => features_in_time(found),
+    let rows = if covariate.is_static() {
+        numbers(found).map(|features| (features.len(), vec![features]))
+    } else {
+        features_in_time(found)
     };
     let expected = if covariate.is_static() { "numbers [features]" } else { "numbers [features, T]" };
     let (width, rows) = rows.ok_or_else(|| {

@@ -44,13 +44,14 @@ impl Labels {
     /// # Errors
     /// `Config` for unsigned labels, some of which are not learned.
     pub(super) fn check(self, dtype: DType) -> Result<()> {
-        match self == Labels::Same && dtype.is_integer() && !dtype.holds(Labels::IGNORED) {
-            true => Err(Error::config(format!(
+        if self == Labels::Same && dtype.is_integer() && !dtype.holds(Labels::IGNORED) {
+            Err(Error::config(format!(
                 "@labels=same@ as {dtype}, which cannot hold the label {} of what is not learned",
                 Labels::IGNORED
             ))
-            .hint("leave dtype out, or choose int32 or int64")),
-            false => Ok(()),
+            .hint("leave dtype out, or choose int32 or int64"))
+        } else {
+            Ok(())
         }
     }
 

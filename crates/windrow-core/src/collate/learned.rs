@@ -14,9 +14,8 @@ pub const LOSS_TRACK: &str = "loss";
 /// The columns, or the array that a format stores, that say which values of these records are learned.
 pub fn mask_columns(tracks: &[Track]) -> Vec<String> {
     let track = Learned::of(tracks).map(|learned| &tracks[learned.track]);
-    track.map_or(Vec::new(), |track| match track.made_of.is_empty() {
-        true => vec![track.name.clone()],
-        false => track.made_of.clone(),
+    track.map_or(Vec::new(), |track| {
+        if track.made_of.is_empty() { vec![track.name.clone()] } else { track.made_of.clone() }
     })
 }
 

@@ -122,9 +122,10 @@ fn numbers_dtype(schema: &Schema, asked: Option<DType>) -> Result<DType> {
 
 // What fills short rows is a number of the batch's dtype.
 fn check_pad(pad: i64, dtype: DType) -> Result<()> {
-    match values::holds(dtype, pad) {
-        true => Ok(()),
-        false => Err(Error::config(format!("the padding value {pad} does not fit {dtype}"))),
+    if values::holds(dtype, pad) {
+        Ok(())
+    } else {
+        Err(Error::config(format!("the padding value {pad} does not fit {dtype}")))
     }
 }
 

@@ -269,10 +269,7 @@ impl Collate for Pairs {
         let buckets =
             if buckets.is_empty() { String::new() } else { format!(",buckets={}", buckets.join("/")) };
         let labels = self.labels.described();
-        let fields = match self.is_chosen {
-            true => described(&self.fields_of(self.length)),
-            false => String::new(),
-        };
+        let fields = if self.is_chosen { described(&self.fields_of(self.length)) } else { String::new() };
         format!("pairs(length={},dtype={}{buckets}{nan}{labels}{fields})", self.length, self.dtype)
     }
 }

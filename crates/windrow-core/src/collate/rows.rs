@@ -93,10 +93,7 @@ impl Rows {
         place: &dyn Fn(usize) -> Place,
         pool: Option<&Pool>,
     ) -> Result<Batch> {
-        match self.is_stacked {
-            true => stack::stacked(records, place, pool),
-            false => Ok(Batch::of_records(records)),
-        }
+        if self.is_stacked { stack::stacked(records, place, pool) } else { Ok(Batch::of_records(records)) }
     }
 }
 

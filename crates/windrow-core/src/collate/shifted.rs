@@ -179,10 +179,7 @@ impl Collate for Shifted {
     }
 
     fn describe(&self) -> String {
-        let fields = match self.parts[..] == PARTS {
-            true => String::new(),
-            false => described(&self.fields),
-        };
+        let fields = if self.parts[..] == PARTS { String::new() } else { described(&self.fields) };
         format!("shifted(length={},dtype={}{fields})", self.length, self.dtype)
     }
 }

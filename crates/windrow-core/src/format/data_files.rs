@@ -27,10 +27,7 @@ pub fn top_files(probe: &Probe, is_data: impl Fn(&str) -> bool) -> Vec<String> {
 
 /// The names of these files where they are those of a folder: words in them may tell splits apart.
 pub fn names_to_join(probe: &Probe, keys: &[String]) -> Vec<String> {
-    match probe.is_folder {
-        true => keys.iter().map(|key| probe.name_of(key).to_string()).collect(),
-        false => Vec::new(),
-    }
+    if probe.is_folder { keys.iter().map(|key| probe.name_of(key).to_string()).collect() } else { Vec::new() }
 }
 
 /// The error of a file that is not there any more, where nothing else is known of it.

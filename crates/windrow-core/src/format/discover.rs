@@ -117,12 +117,11 @@ impl Ord for Text<'_> {
         if a == b {
             return Ordering::Equal;
         }
-        match a.is_ascii() && b.is_ascii() {
-            true => {
-                let lower = |byte: u8| byte.to_ascii_lowercase();
-                a.bytes().map(lower).cmp(b.bytes().map(lower))
-            }
-            false => a.to_lowercase().cmp(&b.to_lowercase()),
+        if a.is_ascii() && b.is_ascii() {
+            let lower = |byte: u8| byte.to_ascii_lowercase();
+            a.bytes().map(lower).cmp(b.bytes().map(lower))
+        } else {
+            a.to_lowercase().cmp(&b.to_lowercase())
         }
     }
 }

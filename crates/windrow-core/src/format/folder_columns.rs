@@ -36,11 +36,11 @@ pub fn with_folder_columns<'n>(
                     own.push(name.clone());
                 }
             }
-            match own.len() == asked.len() {
-                true => return Err(e),
-                // All of theirs, of which none is kept, where only folders are asked.
-                false => with((!own.is_empty()).then_some(own))?,
+            if own.len() == asked.len() {
+                return Err(e);
             }
+            // All of theirs, of which none is kept, where only folders are asked.
+            with((!own.is_empty()).then_some(own))?
         }
         (opened, _) => opened?,
     };

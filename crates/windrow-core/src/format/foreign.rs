@@ -26,9 +26,10 @@ pub struct Foreign {
 impl Foreign {
     /// That it is this, and is not read where no name of the file would change that.
     pub fn told(&self) -> String {
-        match self.is_read() {
-            true => format!("it is {}", self.name),
-            false => format!("it is {}, which this build does not read", self.name),
+        if self.is_read() {
+            format!("it is {}", self.name)
+        } else {
+            format!("it is {}, which this build does not read", self.name)
         }
     }
 

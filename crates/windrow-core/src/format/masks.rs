@@ -147,9 +147,10 @@ fn check_names(source: &dyn Source, names: &[String]) -> Result<()> {
 fn no_column<'n>(name: &str, there: impl Iterator<Item = &'n str>) -> Error {
     let there: Vec<&str> = there.collect();
     let error = Error::config(format!("no column beside the tokens is called {name:?}")).field("mask_column");
-    match there.is_empty() {
-        true => error.hint("there is none; @mask_column=none@ trains on all tokens"),
-        false => error.hint(format!("columns: {}", there.join(", "))),
+    if there.is_empty() {
+        error.hint("there is none; @mask_column=none@ trains on all tokens")
+    } else {
+        error.hint(format!("columns: {}", there.join(", ")))
     }
 }
 

@@ -178,9 +178,10 @@ fn opened(table: &[&dyn Format], probe: &Probe, options: &Options) -> Result<Sha
         splits::refuse_in(probe, format.joins(probe).iter().map(String::as_str))?;
     }
     let open = |options: &Options| open_as(format, probe, options);
-    let opened = match probe.is_folder {
-        true => with_folder_columns(&probe.display(), probe.names(), options, open),
-        false => open(options),
+    let opened = if probe.is_folder {
+        with_folder_columns(&probe.display(), probe.names(), options, open)
+    } else {
+        open(options)
     };
     let source = opened.map_err(|e| match e.kind() {
         Kind::NotFound => probe.only_hidden().unwrap_or(e),
@@ -394,9 +395,10 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
             (None, Some(first)) => error(format!(
                 "found a folder of {} files, first {first:?}{}",
                 probe.entries.len(),
-                match probe.hidden.is_empty() {
-                    true => String::new(),
-                    false => format!("; hidden: {}", some_of(&probe.hidden)),
+                if probe.hidden.is_empty() {
+                    String::new()
+                } else {
+                    format!("; hidden: {}", some_of(&probe.hidden))
                 }
             ))
             .hint(match (in_a_folder(probe), probe.names().any(lines::may_hold_records)) {

@@ -173,15 +173,16 @@ impl Probe {
     /// # Errors
     /// `Corrupt`.
     pub fn refuse_checksums_alone(&self) -> Result<()> {
-        match self.is_folder && self.manifest.is_none() && self.names().any(|name| name == CHECKSUMS_FILE) {
-            false => Ok(()),
-            true => Err(Error::corrupt(format!(
+        if self.is_folder && self.manifest.is_none() && self.names().any(|name| name == CHECKSUMS_FILE) {
+            Err(Error::corrupt(format!(
                 "{CHECKSUMS_FILE} is there without what describes the files: no {MANIFEST_FILE}, no meta.json"
             ))
             .at(self.display())
             .hint(
                 "bring it back, or write the data again; a file named alone is read as what it seems to be",
-            )),
+            ))
+        } else {
+            Ok(())
         }
     }
 
@@ -337,15 +338,13 @@ fn find_manifest(probe: &Probe) -> Result<Described> {
     let mut listing = None;
     let (folder, name) = (key::folder_of(&probe.key), key::name_of(&probe.key));
     // Each with the file that it is beside; that of a folder is beside none.
-    let places = match probe.is_folder {
-        true => vec![(probe.below(MANIFEST_FILE), None)],
-        false => {
-            let halves = probe.table.iter().filter_map(|format| (format.info().names.other_half)(name));
-            let files = [name.to_string()].into_iter().chain(halves);
-            let beside =
-                files.map(|file| (key::below(folder, &format!("{file}.{MANIFEST_FILE}")), Some(file)));
-            beside.chain([(key::below(folder, MANIFEST_FILE), None)]).collect()
-        }
+    let places = if probe.is_folder {
+        vec![(probe.below(MANIFEST_FILE), None)]
+    } else {
+        let halves = probe.table.iter().filter_map(|format| (format.info().names.other_half)(name));
+        let files = [name.to_string()].into_iter().chain(halves);
+        let beside = files.map(|file| (key::below(folder, &format!("{file}.{MANIFEST_FILE}")), Some(file)));
+        beside.chain([(key::below(folder, MANIFEST_FILE), None)]).collect()
     };
     for (key, file) in &places {
         if let Some(object) = open_if_there(probe.store.as_ref(), key)? {

@@ -139,9 +139,10 @@ pub fn chosen<'k>(names: impl Iterator<Item = &'k str> + Clone, split: &str, at:
     if !has {
         let what = format!("no folder is called {split:?}, and no file is of that split");
         let error = Error::not_found(what).at(at).field("split");
-        return Err(match splits.is_empty() {
-            true => error,
-            false => error.hint(format!("there are {}", listed(&splits))),
+        return Err(if splits.is_empty() {
+            error
+        } else {
+            error.hint(format!("there are {}", listed(&splits)))
         });
     }
     let is_in = |name: &str| match (is_rest, of_path(name)) {

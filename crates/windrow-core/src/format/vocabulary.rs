@@ -127,12 +127,9 @@ pub fn first_outside(values: &Values<'_>, vocab_size: u64) -> Option<(usize, i12
             let last = <$signed>::try_from(vocab_size - 1).unwrap_or(<$signed>::MAX) as $unsigned;
             let numbers = || values.bytes.chunks_exact(size_of::<$unsigned>()).map(number);
             // Without an early exit the loop runs over vectors; the exact place is looked up only when it is needed.
-            match numbers().fold(true, |fit, n| fit & (n <= last)) {
-                true => None,
-                false => {
+            if numbers().fold(true, |fit, n| fit & (n <= last)) { None } else {
                     numbers().enumerate().find(|(_, n)| *n > last).map(|(i, n)| (i, i128::from(n as $signed)))
                 }
-            }
         }};
     }
     match values.element.dtype {
@@ -184,9 +181,10 @@ mod tests {
         let mut bytes = Vec::new();
         for id in records.concat() {
             let number = id.to_le_bytes();
-            match big_endian {
-                true => bytes.extend(number[..width].iter().rev()),
-                false => bytes.extend(&number[..width]),
+            if big_endian {
+                bytes.extend(number[..width].iter().rev())
+            } else {
+                bytes.extend(&number[..width])
             }
         }
         Ids {

@@ -95,12 +95,11 @@ impl Engine {
             telling: false,
             laying: 0,
             took: None,
-            ahead: match plan.is_far() {
-                true => {
-                    let rows = steps.global_batch_size.div_ceil(steps.shard.world_size().max(1));
-                    ReadAhead::of_far(plan.bytes_per_row(), rows, plan.room_ahead())
-                }
-                false => ReadAhead::default(),
+            ahead: if plan.is_far() {
+                let rows = steps.global_batch_size.div_ceil(steps.shard.world_size().max(1));
+                ReadAhead::of_far(plan.bytes_per_row(), rows, plan.room_ahead())
+            } else {
+                ReadAhead::default()
             },
             hungry: 0,
         };

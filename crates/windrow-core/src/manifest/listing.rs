@@ -64,12 +64,11 @@ impl ListedFile {
     /// `Corrupt` for any other.
     pub fn checked_name(&self) -> Result<&str> {
         let is_plain = |part: &str| !matches!(part, "" | "." | "..");
-        match !self.name.contains(['\\', '\0']) && self.name.split('/').all(is_plain) {
-            true => Ok(&self.name),
-            false => {
-                Err(Error::corrupt(format!("{:?} is not the name of a file below the folder", self.name))
-                    .field("files"))
-            }
+        if !self.name.contains(['\\', '\0']) && self.name.split('/').all(is_plain) {
+            Ok(&self.name)
+        } else {
+            Err(Error::corrupt(format!("{:?} is not the name of a file below the folder", self.name))
+                .field("files"))
         }
     }
 }

@@ -211,11 +211,12 @@ impl Manifest {
     /// # Errors
     /// `Corrupt`.
     pub fn check_hash(object: &dyn Object) -> Result<()> {
-        match Self::is_as_written(&read_small(object, MOST_BYTES)?) {
-            true => Ok(()),
-            false => Err(Error::corrupt("the manifest is not as it was written: its hash is another one")
+        if Self::is_as_written(&read_small(object, MOST_BYTES)?) {
+            Ok(())
+        } else {
+            Err(Error::corrupt("the manifest is not as it was written: its hash is another one")
                 .at(object.name())
-                .hint("restore it; who changed it on purpose removes its last entry, \"xxh3\"")),
+                .hint("restore it; who changed it on purpose removes its last entry, \"xxh3\""))
         }
     }
 

@@ -16,10 +16,11 @@ use crate::store::{at_home, is_url};
 /// # Errors
 /// `Unsupported` for a URL, which would name a folder of this machine; `Io`.
 pub fn absolute(what: &str, path: &Path) -> Result<PathBuf> {
-    match is_url(path) {
-        true => Err(Error::unsupported(format!("cannot {what} a URL"))
+    if is_url(path) {
+        Err(Error::unsupported(format!("cannot {what} a URL"))
             .at(path)
-            .hint("name a path of this machine; copy from or to the store with its own tools")),
-        false => std::path::absolute(at_home(path)).map_err(|e| Error::io("find it", path, e)),
+            .hint("name a path of this machine; copy from or to the store with its own tools"))
+    } else {
+        std::path::absolute(at_home(path)).map_err(|e| Error::io("find it", path, e))
     }
 }

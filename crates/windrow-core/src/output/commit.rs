@@ -66,11 +66,10 @@ impl Commit {
     /// # Errors
     /// `Io`.
     pub(super) fn take_back(folder: &Path, durable: bool) -> Result<()> {
-        match Self::is_in(folder)? {
-            true => {
-                files::remove(&folder.join(Self::NAME)).and_then(|()| files::sync_folder(folder, durable))
-            }
-            false => Ok(()),
+        if Self::is_in(folder)? {
+            files::remove(&folder.join(Self::NAME)).and_then(|()| files::sync_folder(folder, durable))
+        } else {
+            Ok(())
         }
     }
 

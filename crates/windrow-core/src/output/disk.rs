@@ -131,9 +131,8 @@ mod tests {
         let is_told = |e: &Error| e.place().file.as_deref() == Some("/dev/null");
         for at in [0, 1, 30, 199] {
             let mut disk = Disk::new(true);
-            let brought = (0..200).try_for_each(|n| match n == at {
-                true => disk.bring(bad()),
-                false => disk.bring(written(folder.path(), &format!("{n}"))),
+            let brought = (0..200).try_for_each(|n| {
+                if n == at { disk.bring(bad()) } else { disk.bring(written(folder.path(), &format!("{n}"))) }
             });
             assert!(is_told(&brought.and_then(|()| disk.wait()).unwrap_err()));
             // Told once; a new beginning is one.

@@ -115,10 +115,8 @@ pub fn make_folder_to_stay(path: &Path, durable: bool) -> Result<bool> {
 
 /// Removes a file or a folder with all it holds; nothing there is fine.
 pub fn remove(path: &Path) -> Result<()> {
-    let done = fs::symlink_metadata(path).and_then(|found| match found.is_dir() {
-        true => fs::remove_dir_all(path),
-        false => fs::remove_file(path),
-    });
+    let done = fs::symlink_metadata(path)
+        .and_then(|found| if found.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) });
     match done {
         Err(e) if !is_absent(&e) => Err(Error::io("remove it", path, e)),
         _ => Ok(()),
@@ -211,8 +209,9 @@ pub fn read_what_is_there(path: &Path) -> Result<Vec<u8>> {
 
 /// Makes the names in a folder durable.
 pub fn sync_folder(path: &Path, durable: bool) -> Result<()> {
-    match durable {
-        true => store::sync_folder(path).map_err(|e| Error::io("bring the folder to the disk", path, e)),
-        false => Ok(()),
+    if durable {
+        store::sync_folder(path).map_err(|e| Error::io("bring the folder to the disk", path, e))
+    } else {
+        Ok(())
     }
 }

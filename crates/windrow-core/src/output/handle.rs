@@ -32,8 +32,5 @@ impl Unsynced {
 
 /// Brings a file to the disk, where that is asked for.
 pub(super) fn sync(file: &File, path: &Path, durable: bool) -> Result<()> {
-    match durable {
-        true => file.sync_all().map_err(|e| Error::io("bring it to the disk", path, e)),
-        false => Ok(()),
-    }
+    if durable { file.sync_all().map_err(|e| Error::io("bring it to the disk", path, e)) } else { Ok(()) }
 }

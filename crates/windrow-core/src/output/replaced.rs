@@ -32,11 +32,12 @@ pub fn file(path: &Path) -> Result<()> {
     if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
         return Err(left(path));
     }
-    match path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-        true => Err(Error::new(Kind::Exists, "a device, a pipe or a socket is where the output goes")
+    if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        Err(Error::new(Kind::Exists, "a device, a pipe or a socket is where the output goes")
             .at(path)
-            .hint("write to another path: only files are replaced")),
-        false => Ok(()),
+            .hint("write to another path: only files are replaced"))
+    } else {
+        Ok(())
     }
 }
 
@@ -59,10 +60,12 @@ pub fn stream(folder: &Path, data: &str) -> Result<()> {
         Err(e) if e.kind() == Kind::NotFound => {
             let data = folder.join(data);
             let is_bare = files::exists(&data) && !files::exists(&of_it);
-            match files::exists(&checksums) {
-                true => Err(left(&checksums)),
-                false if is_bare => Err(left(&data)),
-                false => Ok(()),
+            if files::exists(&checksums) {
+                Err(left(&checksums))
+            } else if is_bare {
+                Err(left(&data))
+            } else {
+                Ok(())
             }
         }
         Err(e) if e.kind() != Kind::Corrupt => Err(e),

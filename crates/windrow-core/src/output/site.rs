@@ -29,10 +29,10 @@ impl Site {
         let site = Self::lock(out, task, durable)?;
         let own = Self::folder_of(out, task, hash);
         for folder in site.leftovers()? {
-            match Commit::is_half_shown(&folder)? {
-                true => site.finish(&folder)?,
-                false if folder == own => Commit::take_back(&folder, durable)?,
-                false => {}
+            if Commit::is_half_shown(&folder)? {
+                site.finish(&folder)?
+            } else if folder == own {
+                Commit::take_back(&folder, durable)?
             }
         }
         Ok(site)
@@ -84,10 +84,7 @@ impl Site {
 
     // Finishes a leftover, or drops it.
     fn settle(&self, folder: &Path) -> Result<()> {
-        match Commit::is_half_shown(folder)? {
-            true => self.finish(folder),
-            false => self.discard(folder),
-        }
+        if Commit::is_half_shown(folder)? { self.finish(folder) } else { self.discard(folder) }
     }
 
     // Finishes a leftover. Whoever left it may have been killed before its name and what it says were on the disk.

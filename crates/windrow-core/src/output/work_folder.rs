@@ -118,11 +118,12 @@ impl WorkFolder {
             for name in files::names(&from.join(&folder))? {
                 let key = key::below(&folder, &name);
                 let file = from.join(&key);
-                match file.is_dir() {
-                    true => below.push(key),
+                if file.is_dir() {
+                    below.push(key)
+                } else if key == CHECKSUMS_FILE {
                     // Written anew, for all files.
-                    false if key == CHECKSUMS_FILE => {}
-                    false => self.link(&file, &key, before.as_ref())?,
+                } else {
+                    self.link(&file, &key, before.as_ref())?
                 }
             }
         }

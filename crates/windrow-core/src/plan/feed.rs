@@ -127,9 +127,10 @@ impl Feed {
         if self.collate.rows().is_some() {
             return refused("a view of rows, whose batches hold records as they are");
         }
-        match self.collate.fields(&mut iter::empty())?.iter().any(|field| field.name == PART) {
-            true => refused("a view that has a tensor \"part\""),
-            false => Ok(Feed { has_part_ids: true, ..self }),
+        if self.collate.fields(&mut iter::empty())?.iter().any(|field| field.name == PART) {
+            refused("a view that has a tensor \"part\"")
+        } else {
+            Ok(Feed { has_part_ids: true, ..self })
         }
     }
 
@@ -194,9 +195,10 @@ impl Feed {
         if layouts[0] == layouts[1] && ours == theirs {
             return Ok(());
         }
-        let found = match ours == theirs {
-            true => format!("{} is {}, {} is {}", names[0], layouts[0], names[1], layouts[1]),
-            false => differences([&ours, &theirs], names),
+        let found = if ours == theirs {
+            format!("{} is {}, {} is {}", names[0], layouts[0], names[1], layouts[1])
+        } else {
+            differences([&ours, &theirs], names)
         };
         Err(Error::mismatch(format!("{} and {} give different tensors: {found}", names[0], names[1])).hint(
             "a batch takes rows of every view of a mix: cut all with the same view, length, dtype and labels; records [T, C] \

@@ -74,10 +74,8 @@ impl Identity {
         let parts = parts.map(|(name, text)| format!("{name}={}", shown(text)));
         let changes = changes.map_or(String::new(), |changes| format!(";phases={changes}"));
         let ranges: Vec<String> = skips.iter().map(|skip| format!("{}..{}", skip.start, skip.end)).collect();
-        let skip = match ranges.is_empty() {
-            true => String::new(),
-            false => format!(";skip={}", shown(&ranges.join(","))),
-        };
+        let skip =
+            if ranges.is_empty() { String::new() } else { format!(";skip={}", shown(&ranges.join(","))) };
         Identity { text: parts.join(";") + &changes + &skip, source, view, layout, order }
     }
 
@@ -208,10 +206,7 @@ fn is_hash(text: &str) -> bool {
 
 // A text, or its hash where it is long.
 fn shown(text: &str) -> String {
-    match text.len() > MOST_BYTES {
-        true => format!("#{:016x}", xxh3_64(text.as_bytes())),
-        false => text.to_string(),
-    }
+    if text.len() > MOST_BYTES { format!("#{:016x}", xxh3_64(text.as_bytes())) } else { text.to_string() }
 }
 
 // The text of one part of an identity.

@@ -120,9 +120,10 @@ impl Blocks {
 
     fn lane_len(&self, lane: u64) -> u64 {
         // The samples before the next lane less those before this one: a lane of one huge block does not overflow.
-        match lane == self.last.0 {
-            true => (self.blocks_of(lane) - 1) * self.shape.size + (self.shape.size - self.missing),
-            false => self.blocks_of(lane) * self.shape.size,
+        if lane == self.last.0 {
+            (self.blocks_of(lane) - 1) * self.shape.size + (self.shape.size - self.missing)
+        } else {
+            self.blocks_of(lane) * self.shape.size
         }
     }
 
@@ -130,9 +131,10 @@ impl Blocks {
     fn dealt(&self, block: u64) -> (u64, u64) {
         let dealt = self.deal.invert(block);
         let of_longer = self.longer * (self.each + 1);
-        let lane = match dealt < of_longer {
-            true => dealt / (self.each + 1),
-            false => self.longer + (dealt - of_longer) / self.each,
+        let lane = if dealt < of_longer {
+            dealt / (self.each + 1)
+        } else {
+            self.longer + (dealt - of_longer) / self.each
         };
         (lane, dealt - self.first(lane))
     }
@@ -155,10 +157,7 @@ impl Blocks {
         let (mut low, mut high) = (0, self.shape.lanes - 1);
         while low < high {
             let middle = low + (high - low).div_ceil(2);
-            match self.left_before(middle) <= number {
-                true => low = middle,
-                false => high = middle - 1,
-            }
+            if self.left_before(middle) <= number { low = middle } else { high = middle - 1 }
         }
         low
     }

@@ -250,10 +250,8 @@ impl Mix {
             self.parts.iter().zip(&slots).map(|(part, n)| format!("{}*{n}", part.n_samples)).collect();
         let orders: Vec<String> = self.parts.iter().map(Part::describe).collect();
         // One order of all parts is named once.
-        let order = match orders.iter().all(|order| *order == orders[0]) {
-            true => orders[0].clone(),
-            false => orders.join("+"),
-        };
+        let order =
+            if orders.iter().all(|order| *order == orders[0]) { orders[0].clone() } else { orders.join("+") };
         let (stop, size) = (self.stop.name(), slots.iter().sum::<u64>());
         format!("mix-v1:{order},stop={stop},slots={size},len*slots={}", parts.join("+"))
     }
@@ -304,10 +302,11 @@ fn phases(options: &MixOptions) -> Result<Vec<Slots>> {
 // Turns after which a part gives its share to the others.
 fn most_turns(number: usize, part: &Part, most_passes: Option<u64>, stop: Stop) -> Result<Option<u64>> {
     let Some(len) = part.pass_len() else {
-        return match stop == Stop::Never && most_passes.is_none() {
-            true => Ok(None),
-            false => Err(Error::config(format!("part {number} is a mixture that never ends: it has no passes"))
-                .hint("give it @stop=all@ or @stop=first@, or the mixture around it @stop=never@ and no @max_epochs@ for it")),
+        return if stop == Stop::Never && most_passes.is_none() {
+            Ok(None)
+        } else {
+            Err(Error::config(format!("part {number} is a mixture that never ends: it has no passes"))
+                .hint("give it @stop=all@ or @stop=first@, or the mixture around it @stop=never@ and no @max_epochs@ for it"))
         };
     };
     let Some(passes) = most_passes.into_iter().chain(part.passes()).min() else { return Ok(None) };

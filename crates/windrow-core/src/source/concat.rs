@@ -73,9 +73,10 @@ impl Concat {
 
 // The parts with records: an empty one says nothing of them, unless all are empty.
 fn filled(parts: &[SharedSource]) -> Vec<&SharedSource> {
-    match parts.iter().all(|part| part.is_empty()) {
-        true => parts.iter().collect(),
-        false => parts.iter().filter(|part| !part.is_empty()).collect(),
+    if parts.iter().all(|part| part.is_empty()) {
+        parts.iter().collect()
+    } else {
+        parts.iter().filter(|part| !part.is_empty()).collect()
     }
 }
 
@@ -160,9 +161,12 @@ fn place_of(part: &dyn Source, record: u64) -> Result<Location> {
 
 // Tracks, and the columns that they are made of.
 fn told(tracks: &[Track]) -> String {
-    let one = |track: &Track| match track.made_of.is_empty() {
-        true => format!("{} ({})", track.name, track.element.dtype),
-        false => format!("a mask of {}", track.made_of.join(" and ")),
+    let one = |track: &Track| {
+        if track.made_of.is_empty() {
+            format!("{} ({})", track.name, track.element.dtype)
+        } else {
+            format!("a mask of {}", track.made_of.join(" and "))
+        }
     };
     match tracks {
         [] => "none".to_string(),
@@ -315,11 +319,10 @@ impl Source for Concat {
 
     fn treatment(&self) -> Option<String> {
         let treatments: Vec<_> = filled(&self.parts).iter().map(|part| part.treatment()).collect();
-        match treatments.iter().all(|one| *one == treatments[0]) {
-            true => treatments[0].clone(),
-            false => {
-                Some(treatments.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>().join(";"))
-            }
+        if treatments.iter().all(|one| *one == treatments[0]) {
+            treatments[0].clone()
+        } else {
+            Some(treatments.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>().join(";"))
         }
     }
 

@@ -190,9 +190,10 @@ fn check_in_order(source: &dyn Source, first: u64, is_intact: bool) -> Result<()
             None => return Err(broken("rows in their order end with the last one", record)),
         }
     }
-    match end < source.len() || rows.next().is_none() {
-        true => Ok(()),
-        false => Err(broken("rows in their order end with the last one", end)),
+    if end < source.len() || rows.next().is_none() {
+        Ok(())
+    } else {
+        Err(broken("rows in their order end with the last one", end))
     }
 }
 
@@ -451,9 +452,10 @@ fn keeps(kept: bool, what: &str, record: u64) -> Result<()> {
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T, record: u64) -> Result<()> {
-    match found == expected {
-        true => Ok(()),
-        false => Err(broken(&format!("{what}: expected {expected:?}, found {found:?}"), record)),
+    if found == expected {
+        Ok(())
+    } else {
+        Err(broken(&format!("{what}: expected {expected:?}, found {found:?}"), record))
     }
 }
 
@@ -469,14 +471,15 @@ fn refuses<T>(what: &str, found: Result<T>, record: u64) -> Result<()> {
 fn check_unreadable(error: &Error, record: u64) -> Result<()> {
     let place = error.place();
     let named = place.record == Some(record) && place.file.is_some();
-    match matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) && named {
-        true => Ok(()),
-        false => Err(broken(
+    if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) && named {
+        Ok(())
+    } else {
+        Err(broken(
             &format!(
                 "an unreadable record is Corrupt or Unsupported and names file and record: found {error:?}"
             ),
             record,
-        )),
+        ))
     }
 }
 

@@ -42,11 +42,12 @@ impl Fit {
             Fit::Fraction(from, to) => 0.0 <= from && from < to && to <= 1.0,
             Fit::Values(start, end) => start < end,
         };
-        match is_one {
-            true => Ok(()),
-            false => Err(Error::config(format!("@fit={self}@ is not a part of a record")).field("fit").hint(
+        if is_one {
+            Ok(())
+        } else {
+            Err(Error::config(format!("@fit={self}@ is not a part of a record")).field("fit").hint(
                 "@fit=(0.0, 0.7)@ takes the first 70 % of each record, @fit=range(0, 500)@ its first 500 values",
-            )),
+            ))
         }
     }
 }

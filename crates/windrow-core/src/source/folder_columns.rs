@@ -164,11 +164,10 @@ impl FolderColumns {
 
 // That a span is all of a text, as JSON is read.
 fn check_whole(span: Span, length: u64) -> Result<()> {
-    match span.start == 0 && span.len == length {
-        true => Ok(()),
-        false => {
-            Err(Error::out_of_range("byte", span.start.saturating_add(span.len), length).record(span.record))
-        }
+    if span.start == 0 && span.len == length {
+        Ok(())
+    } else {
+        Err(Error::out_of_range("byte", span.start.saturating_add(span.len), length).record(span.record))
     }
 }
 
@@ -198,10 +197,7 @@ impl Lengths for FolderColumns {
     }
 
     fn length(&self, record: u64) -> Result<u64> {
-        match self.is_json() {
-            true => Ok(self.json(record)?.len() as u64),
-            false => self.inner.length(record),
-        }
+        if self.is_json() { Ok(self.json(record)?.len() as u64) } else { self.inner.length(record) }
     }
 
     fn uniform(&self) -> Option<u64> {
@@ -274,12 +270,13 @@ impl Source for FolderColumns {
         let Some(columns) = columns else { return self.row(record).map(Value::Struct) };
         let own: Vec<usize> =
             columns.iter().filter_map(|number| self.from.get(*number).copied().flatten()).collect();
-        let row = match own.is_empty() {
-            true => Row::default(),
-            false => match self.inner.value(record, Some(&own))? {
+        let row = if own.is_empty() {
+            Row::default()
+        } else {
+            match self.inner.value(record, Some(&own))? {
                 Value::Struct(row) => row,
                 _ => Row::default(),
-            },
+            }
         };
         self.with_folders(record, row, columns.iter().copied()).map(Value::Struct)
     }

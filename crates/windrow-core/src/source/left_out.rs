@@ -36,10 +36,7 @@ impl LeftOut {
         let (mut low, mut high) = (0, self.0.len());
         while low < high {
             let middle = usize::midpoint(low, high);
-            match self.0[middle] - middle as u64 <= place {
-                true => low = middle + 1,
-                false => high = middle,
-            }
+            if self.0[middle] - middle as u64 <= place { low = middle + 1 } else { high = middle }
         }
         place.saturating_add(low as u64)
     }

@@ -169,9 +169,10 @@ impl Schema {
 
     /// What a row is to whoever asks for the record: the row, or its only value where that has no name.
     pub fn value_of(&self, row: Row) -> Value {
-        match self.is_value() {
-            true => row.into_iter().next().map_or(Value::Null, |(_, value)| value),
-            false => Value::Struct(row),
+        if self.is_value() {
+            row.into_iter().next().map_or(Value::Null, |(_, value)| value)
+        } else {
+            Value::Struct(row)
         }
     }
 
@@ -420,10 +421,11 @@ pub fn chosen_columns(schema: &Schema, names: &[String]) -> Result<Vec<usize>> {
         })
     };
     let numbers: Vec<usize> = names.iter().map(number).collect::<Result<_>>()?;
-    match numbers.is_empty() || (1..numbers.len()).any(|at| numbers[..at].contains(&numbers[at])) {
-        true => Err(Error::config(format!("@columns={names:?}@: expected each once, and one at least"))
-            .field("columns")),
-        false => Ok(numbers),
+    if numbers.is_empty() || (1..numbers.len()).any(|at| numbers[..at].contains(&numbers[at])) {
+        Err(Error::config(format!("@columns={names:?}@: expected each once, and one at least"))
+            .field("columns"))
+    } else {
+        Ok(numbers)
     }
 }
 

@@ -72,10 +72,7 @@ impl Statistics {
 
     /// The mean of the magnitudes; 0 of nothing.
     pub(super) fn mean_magnitude(&self) -> f64 {
-        match self.is_empty() {
-            true => 0.0,
-            false => self.magnitudes / self.n,
-        }
+        if self.is_empty() { 0.0 } else { self.magnitudes / self.n }
     }
 
     /// The least and the greatest value; NaN where there is one; 0 of nothing.
@@ -89,22 +86,22 @@ impl Statistics {
 
     /// The mean; 0 of nothing.
     pub(super) fn mean(&self) -> f64 {
-        match self.mean.is_finite() {
-            // A mean that is rounded would leave a constant a deviation.
-            true if self.is_constant() => self.least,
-            true if self.is_empty() => 0.0,
-            true => self.offset + self.mean,
+        if !self.mean.is_finite() {
             // Joining infinite parts gives NaN; their sum still tells which infinity it is.
-            false => self.sum / self.n,
+            self.sum / self.n
+        } else if self.is_constant() {
+            // A mean that is rounded would leave a constant a deviation.
+            self.least
+        } else if self.is_empty() {
+            0.0
+        } else {
+            self.offset + self.mean
         }
     }
 
     /// The population's standard deviation (divided by n); 0 of nothing, and of a constant.
     pub(super) fn deviation(&self) -> f64 {
-        match self.is_empty() || self.is_constant() {
-            true => 0.0,
-            false => (self.squares / self.n).sqrt(),
-        }
+        if self.is_empty() || self.is_constant() { 0.0 } else { (self.squares / self.n).sqrt() }
     }
 
     fn is_constant(&self) -> bool {

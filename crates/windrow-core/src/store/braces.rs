@@ -47,9 +47,10 @@ pub fn not_a_range(pattern: &str) -> Option<&str> {
     let (_, inner, after) = group(pattern)?;
     let parts = parts(inner);
     let is_meant = parts.len() == 1 && inner.contains("..") && !inner.contains(['{', '}']);
-    match is_meant && Range::of(inner).is_none() {
-        true => Some(inner),
-        false => parts.into_iter().find_map(not_a_range).or_else(|| not_a_range(after)),
+    if is_meant && Range::of(inner).is_none() {
+        Some(inner)
+    } else {
+        parts.into_iter().find_map(not_a_range).or_else(|| not_a_range(after))
     }
 }
 

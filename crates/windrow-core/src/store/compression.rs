@@ -287,10 +287,7 @@ impl<R: BufRead> BufRead for Peeked<R> {
     }
 
     fn consume(&mut self, size: usize) {
-        match self.at < self.ahead.len() {
-            true => self.at += size,
-            false => self.stream.consume(size),
-        }
+        if self.at < self.ahead.len() { self.at += size } else { self.stream.consume(size) }
     }
 }
 

@@ -163,11 +163,12 @@ fn named(error: Error, key: &str, path: &Path) -> Error {
 
 // A walk lists a name that is not UTF-8 with this in place of what is none.
 fn not_text(error: Error, path: &Path) -> Error {
-    match path.to_string_lossy().contains(char::REPLACEMENT_CHARACTER) {
-        true => Error::unsupported("a file name that is not UTF-8")
+    if path.to_string_lossy().contains(char::REPLACEMENT_CHARACTER) {
+        Error::unsupported("a file name that is not UTF-8")
             .at(path)
-            .hint("rename the file: data is named in UTF-8"),
-        false => error,
+            .hint("rename the file: data is named in UTF-8")
+    } else {
+        error
     }
 }
 
@@ -184,11 +185,12 @@ pub(super) fn open_file(path: &Path) -> Result<(File, fs::Metadata)> {
     if !meta.is_file() {
         let what = if meta.is_dir() { "a folder" } else { "not a regular file" };
         let error = Error::unsupported(format!("expected a file, found {what}")).at(path);
-        return Err(match is_read_once(path) {
-            true => error.hint(
+        return Err(if is_read_once(path) {
+            error.hint(
                 "a pipe is read once, and files are read at any place: write it to a file first. `tokenize` reads lines from a pipe",
-            ),
-            false => error,
+            )
+        } else {
+            error
         });
     }
     Ok((file, meta))
@@ -388,25 +390,25 @@ impl Opened {
     /// The file that is found at the path now, if it is still the one that was opened first.
     fn again(&self, path: &Path) -> Result<File> {
         let (file, meta) = open_file(path)?;
-        let same = match self.is_kept {
-            true => meta.ino() == self.about.inode,
-            false => modified_ns(&meta) == self.about.modified_ns,
+        let same = if self.is_kept {
+            meta.ino() == self.about.inode
+        } else {
+            modified_ns(&meta) == self.about.modified_ns
         };
-        match same && meta.len() == self.about.size {
-            true => Ok(file),
-            false => Err(Error::new(
-                Kind::Stale,
-                "the file changed after it was opened: its size or time is another",
-            )
-            .at(&self.name)
-            .hint("open the data again")),
+        if same && meta.len() == self.about.size {
+            Ok(file)
+        } else {
+            Err(Error::new(Kind::Stale, "the file changed after it was opened: its size or time is another")
+                .at(&self.name)
+                .hint("open the data again"))
         }
     }
 
     fn check(&self, start: u64, size: usize) -> Result<()> {
-        match start.checked_add(size as u64).is_some_and(|end| end <= self.size) {
-            true => Ok(()),
-            false => Err(ends_before(&self.name, start, size, self.size)),
+        if start.checked_add(size as u64).is_some_and(|end| end <= self.size) {
+            Ok(())
+        } else {
+            Err(ends_before(&self.name, start, size, self.size))
         }
     }
 }

@@ -160,9 +160,10 @@ impl Part {
             return Part::Deep;
         }
         let letters = letters(text);
-        match letters.iter().all(|letter| matches!(letter, Letter::Is(_))) {
-            true => Part::Name(text.to_string()),
-            false => Part::Pattern(letters, text.to_string()),
+        if letters.iter().all(|letter| matches!(letter, Letter::Is(_))) {
+            Part::Name(text.to_string())
+        } else {
+            Part::Pattern(letters, text.to_string())
         }
     }
 }
@@ -219,9 +220,10 @@ impl Flat {
             Ok(())
         })?;
         // A name may hold the character, but whoever types it means a class.
-        match all.iter().flatten().any(|letter| matches!(letter, Letter::Is('['))) {
-            true => Err(wrong().hint("a `[` is closed by a `]`")),
-            false => Ok(Flat(all)),
+        if all.iter().flatten().any(|letter| matches!(letter, Letter::Is('['))) {
+            Err(wrong().hint("a `[` is closed by a `]`"))
+        } else {
+            Ok(Flat(all))
         }
     }
 
@@ -306,10 +308,10 @@ impl Search {
             }
             Part::Pattern(letters, _) => {
                 for (name, path) in names(at)?.into_iter().filter(|(name, _)| fits(letters, name)) {
-                    match is_hidden(&name) && !begins_alike(letters, &name) {
-                        true if rest.is_empty() || is_folder(&path)? => drop(self.hidden.insert(path)),
-                        true => {}
-                        false => self.go_on(&path, rest)?,
+                    if !is_hidden(&name) || begins_alike(letters, &name) {
+                        self.go_on(&path, rest)?
+                    } else if rest.is_empty() || is_folder(&path)? {
+                        self.hidden.insert(path);
                     }
                 }
                 Ok(())
@@ -336,15 +338,15 @@ impl Search {
             self.step(at, rest)?;
         }
         for (name, path) in names(at)? {
-            match is_folder(&path)? {
-                is_folder if is_hidden(&name) => {
-                    if is_folder || rest.is_empty() {
-                        self.hidden.insert(path);
-                    }
+            let is_folder = is_folder(&path)?;
+            if is_hidden(&name) {
+                if is_folder || rest.is_empty() {
+                    self.hidden.insert(path);
                 }
-                true => self.step(&path, parts)?,
-                false if rest.is_empty() => self.add(&path)?,
-                false => {}
+            } else if is_folder {
+                self.step(&path, parts)?
+            } else if rest.is_empty() {
+                self.add(&path)?
             }
         }
         Ok(())
@@ -352,11 +354,11 @@ impl Search {
 
     fn add(&mut self, path: &Path) -> Result<()> {
         if self.found.insert(path.to_path_buf()) {
-            match is_folder(path)? {
-                true => self.folders.push(path.to_path_buf()),
+            if is_folder(path)? {
+                self.folders.push(path.to_path_buf())
+            } else if !self.only_folders {
                 // A link that leads nowhere too, so that opening it says so: a shard must not vanish.
-                false if !self.only_folders => self.files.push(path.to_path_buf()),
-                false => {}
+                self.files.push(path.to_path_buf())
             }
         }
         Ok(())
@@ -396,10 +398,7 @@ fn names(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     for item in listing {
         let item = item.map_err(failed)?;
         // Of a relative folder the paths are relative, without the dot.
-        let path = match folder == Path::new(".") {
-            true => PathBuf::from(item.file_name()),
-            false => item.path(),
-        };
+        let path = if folder == Path::new(".") { PathBuf::from(item.file_name()) } else { item.path() };
         names.push((item.file_name().to_string_lossy().into_owned(), path));
     }
     names.sort();

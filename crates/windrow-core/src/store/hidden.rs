@@ -89,9 +89,10 @@ pub fn some_of(names: &[String]) -> String {
 /// `NotFound` naming them; as [`super::Store::walk`].
 pub fn not_only_hidden(store: &dyn super::Store, folder: &str) -> Result<Walked> {
     let walked = store.walk_all(folder)?;
-    match walked.entries.is_empty() && !walked.hidden.is_empty() {
-        false => Ok(walked),
-        true => Err(only_hidden(&walked.hidden_names(folder), store.display(folder))),
+    if walked.entries.is_empty() && !walked.hidden.is_empty() {
+        Err(only_hidden(&walked.hidden_names(folder), store.display(folder)))
+    } else {
+        Ok(walked)
     }
 }
 

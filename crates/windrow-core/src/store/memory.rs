@@ -29,9 +29,10 @@ impl Memory {
 impl Store for Memory {
     fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
         let Some(bytes) = self.objects.get(key) else {
-            return Err(match self.entry(key)?.is_folder {
-                true => Error::unsupported("expected a file, found a folder").at(key),
-                false => Error::not_found("no such object").at(key),
+            return Err(if self.entry(key)?.is_folder {
+                Error::unsupported("expected a file, found a folder").at(key)
+            } else {
+                Error::not_found("no such object").at(key)
             });
         };
         Ok(Arc::new(Held { name: key.to_string(), bytes: bytes.clone() }))
@@ -43,11 +44,10 @@ impl Store for Memory {
         }
         let folder = if key.is_empty() { String::new() } else { format!("{key}/") };
         let first = self.objects.range(folder.clone()..).next();
-        match first.is_some_and(|(k, _)| k.starts_with(&folder)) {
-            true => {
-                Ok(Entry { key: key.to_string(), size: 0, is_folder: true, modified_ns: None, tag: None })
-            }
-            false => Err(Error::not_found("no such object").at(key)),
+        if first.is_some_and(|(k, _)| k.starts_with(&folder)) {
+            Ok(Entry { key: key.to_string(), size: 0, is_folder: true, modified_ns: None, tag: None })
+        } else {
+            Err(Error::not_found("no such object").at(key))
         }
     }
 

@@ -241,10 +241,7 @@ mod tests {
         }
 
         fn entry(&self, key: &str) -> Result<Entry> {
-            match key == self.1 {
-                true => Err(Error::new(self.2, "refused").at(key)),
-                false => self.0.entry(key),
-            }
+            if key == self.1 { Err(Error::new(self.2, "refused").at(key)) } else { self.0.entry(key) }
         }
 
         fn walk(&self, prefix: &str) -> Result<Vec<Entry>> {

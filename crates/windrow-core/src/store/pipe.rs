@@ -59,9 +59,10 @@ impl Pipe {
 // Hands over what comes until its end, or until `take` wants no more.
 fn each_part(path: &Path, take: impl Fn(Vec<u8>) -> bool) -> io::Result<()> {
     // A standard input that is a socket, or another user's, cannot be opened by its name.
-    let mut file = match is_stdin(path) {
-        true => File::from(io::stdin().as_fd().try_clone_to_owned()?),
-        false => File::open(path)?,
+    let mut file = if is_stdin(path) {
+        File::from(io::stdin().as_fd().try_clone_to_owned()?)
+    } else {
+        File::open(path)?
     };
     loop {
         let mut part = vec![0; PART];

@@ -84,17 +84,19 @@ impl Walk {
             }
             // What is no link is asked for by its name in the folder that is open: no path is followed again, unless another
             // folder is in its place by now.
-            let about = match kind.is_symlink() {
-                true => fs::metadata(&path),
-                false => item.metadata().or_else(|_| fs::metadata(&path)),
+            let about = if kind.is_symlink() {
+                fs::metadata(&path)
+            } else {
+                item.metadata().or_else(|_| fs::metadata(&path))
             };
             match about {
                 Ok(about) if about.is_dir() => {
                     let real = path.canonicalize().map_err(|e| Error::io("follow the link", &path, e))?;
                     // Within, it would come back to itself.
-                    match [&self.root, &folder.real].iter().any(|above| above.starts_with(&real)) {
-                        true => self.left_out.push(path),
-                        false => self.links.push(Folder { path, key, real }),
+                    if [&self.root, &folder.real].iter().any(|above| above.starts_with(&real)) {
+                        self.left_out.push(path)
+                    } else {
+                        self.links.push(Folder { path, key, real })
                     }
                 }
                 Ok(about) if about.is_file() => {
@@ -114,9 +116,10 @@ impl Walk {
 
     // A folder is read by the first of its names.
     fn add(&mut self, folder: Folder) {
-        match self.seen.insert(folder.real.clone()) {
-            true => self.folders.push(folder),
-            false => self.left_out.push(folder.path),
+        if self.seen.insert(folder.real.clone()) {
+            self.folders.push(folder)
+        } else {
+            self.left_out.push(folder.path)
         }
     }
 

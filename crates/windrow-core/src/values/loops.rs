@@ -68,9 +68,10 @@ fn lay_whole_here<S: Cast<T>, T: bytemuck::Pod>(from: Stored<'_>, out: &mut [u8]
                 (s.cast(), !S::MAY_NOT_FIT || s.fits())
             };
             // Two loops: one over a pointer to a function is not a vector loop.
-            match big_endian {
-                false => each(from.bytes, out, S::little, convert),
-                true => each(from.bytes, out, S::big, convert),
+            if big_endian {
+                each(from.bytes, out, S::big, convert)
+            } else {
+                each(from.bytes, out, S::little, convert)
             }
         }
         (Decode::Single | Decode::Literal | Decode::Affine { .. } | Decode::Scaled { .. }, _) => {
@@ -114,9 +115,10 @@ fn kept<S: Number, T: Float>(from: Stored<'_>, out: &[T]) -> Laid {
         Decode::Single | Decode::Literal => return whole_ones_kept::<S, T>(from, out),
         Decode::Scaled { .. } | Decode::Affine { .. } => return Laid::Yes,
     };
-    let looks_kept = match S::WHOLE {
-        true => S::LARGEST <= T::EXACT || !any(out, T::is_far),
-        false => S::LARGEST <= T::MOST || !any(out, T::is_infinite),
+    let looks_kept = if S::WHOLE {
+        S::LARGEST <= T::EXACT || !any(out, T::is_far)
+    } else {
+        S::LARGEST <= T::MOST || !any(out, T::is_infinite)
     };
     if looks_kept {
         return Laid::Yes;
@@ -203,17 +205,19 @@ fn to_float_here<S: Number, T: Copy>(
         Decode::Single | Decode::Literal => each(from.bytes, out, S::big, |s: S| (narrow(s.to_f32()), true)),
         Decode::Scaled { mul, add, sub, div } => {
             let scaled = |s: S| (round(((s.to_f64() * mul + add) - sub) / div), true);
-            match from.big_endian {
-                false => each(from.bytes, out, S::little, scaled),
-                true => each(from.bytes, out, S::big, scaled),
+            if from.big_endian {
+                each(from.bytes, out, S::big, scaled)
+            } else {
+                each(from.bytes, out, S::little, scaled)
             }
         }
         // float32 throughout: the scalers' published definition.
         Decode::Affine { mul, add, sub, div } => {
             let affine = |s: S| (narrow(((s.to_f32() * mul + add) - sub) / div), true);
-            match from.big_endian {
-                false => each(from.bytes, out, S::little, affine),
-                true => each(from.bytes, out, S::big, affine),
+            if from.big_endian {
+                each(from.bytes, out, S::big, affine)
+            } else {
+                each(from.bytes, out, S::little, affine)
             }
         }
     };

@@ -240,9 +240,12 @@ mod tests {
                 for big_endian in [false, true] {
                     let element = Element { dtype: stored, big_endian };
                     let bytes = |numbers: &[u64]| -> Vec<u8> {
-                        let of = |number: &u64| match big_endian {
-                            false => number.to_le_bytes()[..stored.size()].to_vec(),
-                            true => number.to_be_bytes()[8 - stored.size()..].to_vec(),
+                        let of = |number: &u64| {
+                            if big_endian {
+                                number.to_be_bytes()[8 - stored.size()..].to_vec()
+                            } else {
+                                number.to_le_bytes()[..stored.size()].to_vec()
+                            }
                         };
                         numbers.iter().flat_map(of).collect()
                     };

@@ -218,12 +218,11 @@ impl View for Bins {
                 let each = per_bin * full + 1;
                 let (start, at) = (sample / each * per_bin, sample % each);
                 let end = start.saturating_add(*per_bin).min(self.lengths.len());
-                match at < (end - start) * full {
-                    true => {
-                        self.read_full(start + at / full, at % full, out);
-                        Ok(())
-                    }
-                    false => (start..end).try_for_each(|record| self.read(record, out)),
+                if at < (end - start) * full {
+                    self.read_full(start + at / full, at % full, out);
+                    Ok(())
+                } else {
+                    (start..end).try_for_each(|record| self.read(record, out))
                 }
             }
             Layout::Listed { order, ends, numbers: None, .. } => {

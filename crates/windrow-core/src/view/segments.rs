@@ -75,10 +75,7 @@ impl Segments {
                 .hint("buckets are row lengths, none of them longer than the longest row"));
         }
         let pairs = RunningSums::new(&*lengths, |len| Some(len.saturating_sub(label)))?;
-        let rows = match buckets.is_empty() {
-            true => Rows::Even,
-            false => Rows::Listed(listed(&pairs, &buckets)?),
-        };
+        let rows = if buckets.is_empty() { Rows::Even } else { Rows::Listed(listed(&pairs, &buckets)?) };
         Ok(Segments { pairs, label, lengths, rows, length, buckets })
     }
 
@@ -126,9 +123,10 @@ impl Segments {
             }
             (RunningSums::Listed(_), _) => (0..self.pairs.records()).try_fold(0, |n, record| {
                 let share = self.pairs.range(record)?;
-                match share.is_empty() {
-                    true => Ok(n),
-                    false => Ok(n + (self.row_of(share.end - 1) - self.row_of(share.start))),
+                if share.is_empty() {
+                    Ok(n)
+                } else {
+                    Ok(n + (self.row_of(share.end - 1) - self.row_of(share.start)))
                 }
             }),
         }
@@ -191,10 +189,7 @@ impl View for Segments {
 
     fn samples_of(&self, record: u64) -> Result<Range<u64>> {
         let share = self.pairs.range(record)?;
-        Ok(match share.is_empty() {
-            true => 0..0,
-            false => self.row_of(share.start)..self.row_of(share.end - 1) + 1,
-        })
+        Ok(if share.is_empty() { 0..0 } else { self.row_of(share.start)..self.row_of(share.end - 1) + 1 })
     }
 
     fn positions(&self) -> u64 {
@@ -203,9 +198,10 @@ impl View for Segments {
 
     fn coverage(&self) -> Result<Coverage> {
         let all = lengths::sum(&*self.lengths, |len| {
-            Some(match len <= self.label {
-                true => Coverage { unseen: len, skipped_records: 1, ..Coverage::default() },
-                false => Coverage { used: len, ..Coverage::default() },
+            Some(if len <= self.label {
+                Coverage { unseen: len, skipped_records: 1, ..Coverage::default() }
+            } else {
+                Coverage { used: len, ..Coverage::default() }
             })
         })?;
         let padded = match self.len().checked_sub(1) {
@@ -222,9 +218,10 @@ impl View for Segments {
     fn describe(&self) -> String {
         let buckets: Vec<_> = self.buckets.iter().map(u64::to_string).collect();
         let apart = lengths::apart(self.label);
-        match buckets.is_empty() {
-            true => format!("segments(length={}{apart})", self.length),
-            false => format!("segments(length={},buckets={}{apart})", self.length, buckets.join("/")),
+        if buckets.is_empty() {
+            format!("segments(length={}{apart})", self.length)
+        } else {
+            format!("segments(length={},buckets={}{apart})", self.length, buckets.join("/"))
         }
     }
 }

@@ -216,9 +216,10 @@ impl Cut {
     /// `values / stride`, which of millions of records takes longer than all else about them: of 32-bit numbers it is the
     /// upper half of a product (Lemire, Kaser and Kurz, "Faster remainder by direct computation", 2019).
     fn strides(self, values: u64) -> u64 {
-        match (values | self.stride) >> 32 == 0 && self.inverse != 0 {
-            true => ((u128::from(values) * u128::from(self.inverse)) >> 64) as u64,
-            false => values / self.stride,
+        if (values | self.stride) >> 32 == 0 && self.inverse != 0 {
+            ((u128::from(values) * u128::from(self.inverse)) >> 64) as u64
+        } else {
+            values / self.stride
         }
     }
 

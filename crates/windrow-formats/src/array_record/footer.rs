@@ -103,28 +103,28 @@ impl Footer {
         }
         let each = counts.first().copied().unwrap_or_default();
         let (last, others) = counts.split_last().map_or((0, &[][..]), |(last, others)| (*last, others));
-        match each > 0 && last <= each && others.iter().all(|count| *count == each) {
-            true => found.each = each,
-            false => {
-                let firsts = counts.iter().scan(0, |next, count| {
-                    let first = *next;
-                    *next += count;
-                    Some(first)
-                });
-                found.firsts = firsts.collect();
-            }
+        if each > 0 && last <= each && others.iter().all(|count| *count == each) {
+            found.each = each
+        } else {
+            let firsts = counts.iter().scan(0, |next, count| {
+                let first = *next;
+                *next += count;
+                Some(first)
+            });
+            found.firsts = firsts.collect();
         }
         Ok(found)
     }
 
     // Chunks that are not read are refused before a record is asked for.
     fn must_be_read(&self, object: &dyn Object) -> Result<()> {
-        match self.starts.is_empty() || !Chunk::at(object, self.place(0))?.is_transposed() {
-            true => Ok(()),
-            false => Err(Error::unsupported("it holds transposed chunks, which are not read")
+        if self.starts.is_empty() || !Chunk::at(object, self.place(0))?.is_transposed() {
+            Ok(())
+        } else {
+            Err(Error::unsupported("it holds transposed chunks, which are not read")
                 .at(object.name())
                 .byte(self.starts[0])
-                .hint("write it again without `transpose` in the options of ArrayRecordWriter")),
+                .hint("write it again without `transpose` in the options of ArrayRecordWriter"))
         }
     }
 
@@ -161,12 +161,13 @@ impl Footer {
     /// `Corrupt`.
     pub(super) fn check(&self, number: usize, chunk: &Chunk<'_>, records: u64) -> Result<()> {
         let decoded = self.decoded[number];
-        match (chunk.records, chunk.decoded) == (records, decoded) {
-            true => Ok(()),
-            false => Err(chunk.wrong(format!(
+        if (chunk.records, chunk.decoded) == (records, decoded) {
+            Ok(())
+        } else {
+            Err(chunk.wrong(format!(
                 "a chunk of {} records of {} bytes, the footer says {records} of {decoded}",
                 chunk.records, chunk.decoded
-            ))),
+            )))
         }
     }
 }
@@ -190,13 +191,14 @@ fn postscript(object: &dyn Object, block: Range<u64>) -> Result<u64> {
         found = Some(start);
     }
     let start = found.ok_or_else(|| chunk.wrong(format!("expected {POSTSCRIPT}, found nothing")))?;
-    match (FIRST..block.start).contains(&start) {
-        true => Ok(start),
-        false => Err(wrong(
+    if (FIRST..block.start).contains(&start) {
+        Ok(start)
+    } else {
+        Err(wrong(
             object,
             format!("a footer at byte {start}, expected {FIRST} to {}", block.start),
             block.start + HEADER,
-        )),
+        ))
     }
 }
 

@@ -74,10 +74,8 @@ impl FileKind for ArrayRecord {
         for file in 0..shards.files.count() {
             let glimpse = Glimpse::of(&shards.files, file)?;
             // A part of no byte has no records, unless there are no others.
-            let footer = match glimpse.size() == 0 && has_bytes {
-                true => Footer::default(),
-                false => Footer::of(&glimpse)?,
-            };
+            let footer =
+                if glimpse.size() == 0 && has_bytes { Footer::default() } else { Footer::of(&glimpse)? };
             shards.firsts.push(footer.records());
             shards.footers.push(footer);
         }

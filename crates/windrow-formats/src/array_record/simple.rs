@@ -98,10 +98,7 @@ impl<'a> Parts<'a> {
         if !fields.is_at_end() {
             return Err(Error::corrupt(format!("more sizes than the {} records of a chunk", self.records)));
         }
-        match sum == self.decoded {
-            true => Ok(sizes),
-            false => Err(differs(sum, self.decoded)),
-        }
+        if sum == self.decoded { Ok(sizes) } else { Err(differs(sum, self.decoded)) }
     }
 
     /// The bytes of all records where they are not compressed.
@@ -109,10 +106,12 @@ impl<'a> Parts<'a> {
     /// # Errors
     /// As [`Parts::values`].
     pub(super) fn plain_values(&self) -> Result<Option<&'a [u8]>> {
-        match self.codec == Codec::None {
-            false => Ok(None),
-            true if self.values.len() as u64 == self.decoded => Ok(Some(self.values)),
-            true => Err(differs(self.values.len() as u64, self.decoded)),
+        if self.codec != Codec::None {
+            Ok(None)
+        } else if self.values.len() as u64 == self.decoded {
+            Ok(Some(self.values))
+        } else {
+            Err(differs(self.values.len() as u64, self.decoded))
         }
     }
 
@@ -250,13 +249,11 @@ fn expand(codec: Codec, bytes: &[u8], expected: Option<u64>, scratch: &mut Vec<u
             read.map_err(|cause| failed("snappy", cause.into()))?;
         }
     }
-    match scratch.len() as u64 == size {
-        true => Ok(()),
-        false if scratch.len() as u64 > size => {
-            Err(Error::corrupt(format!("data that expands to more than the {size} bytes it declares")))
-        }
-        false => {
-            Err(Error::corrupt(format!("data that expands to {} bytes, it declares {size}", scratch.len())))
-        }
+    if scratch.len() as u64 == size {
+        Ok(())
+    } else if scratch.len() as u64 > size {
+        Err(Error::corrupt(format!("data that expands to more than the {size} bytes it declares")))
+    } else {
+        Err(Error::corrupt(format!("data that expands to {} bytes, it declares {size}", scratch.len())))
     }
 }

@@ -85,19 +85,19 @@ impl Format for Arrow {
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
-        let is = match probe.is_folder {
-            true => {
-                probe.names().any(|name| name == DICT) || saved::is_saved(probe) || !joined(probe).is_empty()
-            }
-            false => probe.head.starts_with(MAGIC) || is_named(&probe.key),
+        let is = if probe.is_folder {
+            probe.names().any(|name| name == DICT) || saved::is_saved(probe) || !joined(probe).is_empty()
+        } else {
+            probe.head.starts_with(MAGIC) || is_named(&probe.key)
         };
         Confidence::yes_if(is)
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {
-        match probe.is_folder && !saved::is_saved(probe) {
-            true => joined(probe).iter().map(|key| probe.name_of(key).to_string()).collect(),
-            false => Vec::new(),
+        if probe.is_folder && !saved::is_saved(probe) {
+            joined(probe).iter().map(|key| probe.name_of(key).to_string()).collect()
+        } else {
+            Vec::new()
         }
     }
 
@@ -115,37 +115,35 @@ impl Format for Arrow {
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
-        let samples = match probe.is_folder {
-            false => open_files(probe, std::slice::from_ref(&probe.key), options)?,
-            true if saved::is_saved(probe) => {
-                let saved = Saved::read(probe)?;
-                let samples = open_files(probe, &saved.data, options)?;
-                match saved.indices.is_empty() {
-                    true => samples,
-                    false => samples.choose(tables(probe, &saved.indices, options)?.1)?,
+        let samples = if !probe.is_folder {
+            open_files(probe, std::slice::from_ref(&probe.key), options)?
+        } else if saved::is_saved(probe) {
+            let saved = Saved::read(probe)?;
+            let samples = open_files(probe, &saved.data, options)?;
+            if saved.indices.is_empty() {
+                samples
+            } else {
+                samples.choose(tables(probe, &saved.indices, options)?.1)?
+            }
+        } else if probe.names().any(|name| name == DICT) {
+            let names = saved::splits(probe)?;
+            return match names.as_slice() {
+                [only] => {
+                    let inner = Probe::at(probe.table, probe.store.clone(), &probe.below(only))?;
+                    self.open(&inner, options)
                 }
+                _ => Err(Error::config(format!("the folder holds several splits: {}", names.join(", ")))
+                    .at(probe.display())
+                    .field("split")
+                    .hint("open one of them with @split@")),
+            };
+        } else {
+            let keys = joined(probe);
+            splits::refuse_in(probe, keys.iter().map(|key| probe.name_of(key)))?;
+            if keys.is_empty() {
+                return Err(Error::not_found("expected `.arrow` files, found none").at(probe.display()));
             }
-            true if probe.names().any(|name| name == DICT) => {
-                let names = saved::splits(probe)?;
-                return match names.as_slice() {
-                    [only] => {
-                        let inner = Probe::at(probe.table, probe.store.clone(), &probe.below(only))?;
-                        self.open(&inner, options)
-                    }
-                    _ => Err(Error::config(format!("the folder holds several splits: {}", names.join(", ")))
-                        .at(probe.display())
-                        .field("split")
-                        .hint("open one of them with @split@")),
-                };
-            }
-            true => {
-                let keys = joined(probe);
-                splits::refuse_in(probe, keys.iter().map(|key| probe.name_of(key)))?;
-                if keys.is_empty() {
-                    return Err(Error::not_found("expected `.arrow` files, found none").at(probe.display()));
-                }
-                open_files(probe, &keys, options)?
-            }
+            open_files(probe, &keys, options)?
         };
         columns::open(samples, probe, options)
     }
@@ -189,10 +187,11 @@ fn refuse_feather_1(object: &dyn Object) -> Result<()> {
     if object.size() >= FEATHER_1.len() as u64 {
         object.read_into(0, &mut head)?;
     }
-    match head == *FEATHER_1 {
-        false => Ok(()),
-        true => Err(Error::unsupported("a file of Feather 1")
+    if head == *FEATHER_1 {
+        Err(Error::unsupported("a file of Feather 1")
             .at(object.name())
-            .hint("write it as Feather 2: pandas.read_feather(OLD).to_feather(NEW)")),
+            .hint("write it as Feather 2: pandas.read_feather(OLD).to_feather(NEW)"))
+    } else {
+        Ok(())
     }
 }

@@ -63,10 +63,11 @@ fn parse<T: for<'de> Deserialize<'de>>(probe: &Probe, name: &str) -> Result<T> {
 /// `Corrupt` when the file cannot be read, or names none or something else than a folder.
 pub(super) fn splits(probe: &Probe) -> Result<Vec<String>> {
     let Dict { splits } = parse(probe, DICT)?;
-    match splits.iter().all(|split| is_name(split)) && !splits.is_empty() {
-        true => Ok(splits),
-        false => Err(Error::corrupt(format!("expected names of folders, found {splits:?}"))
-            .at(probe.store.display(&probe.below(DICT)))),
+    if splits.iter().all(|split| is_name(split)) && !splits.is_empty() {
+        Ok(splits)
+    } else {
+        Err(Error::corrupt(format!("expected names of folders, found {splits:?}"))
+            .at(probe.store.display(&probe.below(DICT))))
     }
 }
 
@@ -97,10 +98,11 @@ fn found(probe: &Probe, name: &str) -> Result<String> {
             .hint("its files are in the folder itself"));
     }
     let key = key::below(&probe.key, name);
-    match probe.store.entry(&key).is_ok_and(|entry| !entry.is_folder) {
-        true => Ok(key),
-        false => Err(Error::not_found("a file that state.json names is not there")
+    if probe.store.entry(&key).is_ok_and(|entry| !entry.is_folder) {
+        Ok(key)
+    } else {
+        Err(Error::not_found("a file that state.json names is not there")
             .at(probe.store.display(&key))
-            .hint("the copy looks unfinished: fetch it again")),
+            .hint("the copy looks unfinished: fetch it again"))
     }
 }

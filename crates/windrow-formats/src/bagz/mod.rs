@@ -184,9 +184,10 @@ impl Blobs for Records {
 
     fn size(&self, record: u64) -> Result<u64> {
         let (file, place) = self.place(record)?;
-        match self.shards[file].is_compressed {
-            false => Ok(place.end - place.start),
-            true => Ok(self.blob(record, &mut Vec::new())?.len() as u64),
+        if self.shards[file].is_compressed {
+            Ok(self.blob(record, &mut Vec::new())?.len() as u64)
+        } else {
+            Ok(place.end - place.start)
         }
     }
 
@@ -200,13 +201,14 @@ impl Blobs for Records {
         };
         let start = if number == 0 { 0 } else { word(ends, at - WIDTH)? };
         let end = word(ends, at)?;
-        match start <= end && end <= shard.size {
-            true => Ok((file, start..end)),
-            false => Err(Error::corrupt(format!("a record from byte {start} to {end} of {}", shard.size))
+        if start <= end && end <= shard.size {
+            Ok((file, start..end))
+        } else {
+            Err(Error::corrupt(format!("a record from byte {start} to {end} of {}", shard.size))
                 .at(ends.name())
                 .record(record)
                 .byte(at)
-                .hint("the copy looks damaged")),
+                .hint("the copy looks damaged"))
         }
     }
 }

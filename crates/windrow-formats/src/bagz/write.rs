@@ -45,14 +45,15 @@ impl Joined {
             None => zstd::bulk::Compressor::new(LEVEL).map_err(failed)?,
         };
         let frame = self.compressor.insert(compressor).compress(record).map_err(failed)?;
-        match record.len() as u64 <= most_expanded(frame.len() as u64) {
-            true => Ok(frame),
-            false => Err(Error::config(format!(
+        if record.len() as u64 <= most_expanded(frame.len() as u64) {
+            Ok(frame)
+        } else {
+            Err(Error::config(format!(
                 "a record of {} bytes whose frame has {}: readers refuse what expands to so much",
                 record.len(),
                 frame.len()
             ))
-            .hint("a name that ends in .bag holds records as they are")),
+            .hint("a name that ends in .bag holds records as they are"))
         }
     }
 }
@@ -60,9 +61,10 @@ impl Joined {
 impl Layout for Joined {
     fn put(&mut self, record: &[u8], file: &mut Growing) -> Result<()> {
         // An empty record is no frame.
-        match self.is_compressed && !record.is_empty() {
-            true => file.write(&self.frame(record)?)?,
-            false => file.write(record)?,
+        if self.is_compressed && !record.is_empty() {
+            file.write(&self.frame(record)?)?
+        } else {
+            file.write(record)?
         }
         self.ends.push(file.size());
         Ok(())

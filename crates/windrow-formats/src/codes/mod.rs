@@ -68,10 +68,12 @@ impl Format for Codes {
 
     fn recognise(&self, probe: &Probe) -> Confidence {
         if !probe.is_folder {
-            return match probe.file_name().ends_with(SUFFIX) {
-                true if TorchSave::begins(&probe.head) => Confidence::Yes,
-                true => Confidence::Maybe,
-                false => Confidence::No,
+            return if !probe.file_name().ends_with(SUFFIX) {
+                Confidence::No
+            } else if TorchSave::begins(&probe.head) {
+                Confidence::Yes
+            } else {
+                Confidence::Maybe
             };
         }
         let is_track = |name: &str| {
@@ -117,16 +119,15 @@ pub(crate) struct Contradiction {
 }
 
 fn tracks(probe: &Probe, options: &Options) -> Result<Tracks> {
-    match probe.is_folder {
-        true => build(probe, &probe.key, list(probe)?, &probe.entries, options),
-        false => {
-            let folder = key::folder_of(&probe.key);
-            // A prompt may be beside it; its folder is nothing else of the data set.
-            let prompt = key::without_suffix(&probe.key, SUFFIX).unwrap_or(&probe.key).to_string() + ".txt";
-            let beside = entry_if_there(probe.store.as_ref(), &prompt)?.filter(|e| !e.is_folder);
-            let beside: Vec<Entry> = beside.into_iter().collect();
-            build(probe, folder, vec![probe.key.clone()], &beside, options)
-        }
+    if probe.is_folder {
+        build(probe, &probe.key, list(probe)?, &probe.entries, options)
+    } else {
+        let folder = key::folder_of(&probe.key);
+        // A prompt may be beside it; its folder is nothing else of the data set.
+        let prompt = key::without_suffix(&probe.key, SUFFIX).unwrap_or(&probe.key).to_string() + ".txt";
+        let beside = entry_if_there(probe.store.as_ref(), &prompt)?.filter(|e| !e.is_folder);
+        let beside: Vec<Entry> = beside.into_iter().collect();
+        build(probe, folder, vec![probe.key.clone()], &beside, options)
     }
 }
 
@@ -148,11 +149,12 @@ fn build(
     let prompts = Prompts::of(&probe.store, folder, &named, found)?;
     let (keys, stems): (Vec<_>, Vec<_>) = named.into_iter().unzip();
     let (grids, objects) = grids(probe.store.as_ref(), &keys)?;
-    let files = match objects.len() == keys.len() {
-        true => DataFiles::from_objects(probe.store.clone(), keys, objects),
-        false => DataFiles::open(probe.store.clone(), keys, |key, _| {
+    let files = if objects.len() == keys.len() {
+        DataFiles::from_objects(probe.store.clone(), keys, objects)
+    } else {
+        DataFiles::open(probe.store.clone(), keys, |key, _| {
             Error::not_found("the track is gone since the folder was opened").at(key)
-        })?,
+        })?
     };
     Tracks::new(files, stems, grids, prompts, options.vocab_size)
 }
@@ -196,11 +198,10 @@ fn list(probe: &Probe) -> Result<Vec<String>> {
             found.len()
         ))
         .at(probe.display())
-        .hint(match is_nested {
-            true => {
-                "an encoded_audio folder is the only place that is looked into; remove it if it is not meant"
-            }
-            false => "tracks are .pt files of codes [T, C], as torch.save and `windrow convert` write them",
+        .hint(if is_nested {
+            "an encoded_audio folder is the only place that is looked into; remove it if it is not meant"
+        } else {
+            "tracks are .pt files of codes [T, C], as torch.save and `windrow convert` write them"
         }));
     }
     keys.sort_by(|a, b| natural_order(a, b).then_with(|| a.cmp(b)));

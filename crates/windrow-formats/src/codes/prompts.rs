@@ -60,10 +60,8 @@ impl Prompts {
         let texts: HashMap<&str, u64> =
             found.iter().filter(|e| e.key.ends_with(".txt")).map(|e| (e.key.as_str(), e.size)).collect();
         let key = below(METADATA);
-        let metadata = match found.iter().any(|entry| entry.key == key) {
-            true => Some(store.open(&key)?),
-            false => None,
-        };
+        let metadata =
+            if found.iter().any(|entry| entry.key == key) { Some(store.open(&key)?) } else { None };
         let (mut told, content) = match &metadata {
             Some(object) => read_metadata(object.as_ref())?,
             None => (Map::new(), 0),

@@ -101,14 +101,15 @@ impl Tracks {
     // The file, whose size is still the one that its claims were compared with.
     fn object(&self, track: usize, grid: &Grid) -> Result<&dyn Object> {
         let object = self.files.get(track)?;
-        match object.size() == grid.size {
-            true => Ok(object),
-            false => Err(Error::new(
+        if object.size() == grid.size {
+            Ok(object)
+        } else {
+            Err(Error::new(
                 Kind::Stale,
                 format!("the file had {} bytes when it was opened, and has {} now", grid.size, object.size()),
             )
             .at(object.name())
-            .hint("open the data set again")),
+            .hint("open the data set again"))
         }
     }
 
@@ -138,15 +139,16 @@ impl Tracks {
             for channel in 0..grid.channels {
                 let at = (grid.place(frame, channel) - from) as usize;
                 let code = &bytes[at..at + width];
-                match widens {
-                    false => out.extend_from_slice(code),
-                    true => out.extend_from_slice(&whole(code, grid.element).map_err(|found| {
+                if widens {
+                    out.extend_from_slice(&whole(code, grid.element).map_err(|found| {
                         Error::corrupt(format!("expected a code, found {found}"))
                             .at(object.name())
                             .record(span.record)
                             .byte(from + at as u64)
                             .hint("the tensor holds no codes but other numbers, such as latents: encode the track again")
-                    })?),
+                    })?)
+                } else {
+                    out.extend_from_slice(code)
                 }
             }
             if twice == 2 {

@@ -23,9 +23,10 @@ impl Verify for Codes {
                 for key in if probe.is_folder { list(probe).unwrap_or_default() } else { Vec::new() } {
                     self.records(format, &Probe::at(probe.table, probe.store.clone(), &key)?, out)?;
                 }
-                match out.findings.n_problems == before {
-                    true => out.found(error, &probe.display(), "content"),
-                    false => Ok(()),
+                if out.findings.n_problems == before {
+                    out.found(error, &probe.display(), "content")
+                } else {
+                    Ok(())
                 }
             }
         }

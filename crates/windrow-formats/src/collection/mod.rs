@@ -87,10 +87,8 @@ impl Format for Collection {
         let mut empty = None;
         for name in &names {
             let Some((format, below)) = opener(probe, name, &options)? else {
-                let level = match json_kind::is_description(name) {
-                    true => log::Level::Debug,
-                    false => log::Level::Warn,
-                };
+                let level =
+                    if json_kind::is_description(name) { log::Level::Debug } else { log::Level::Warn };
                 log::log!(level, "{}: no series, left out of the folder's", probe.below(name));
                 continue;
             };

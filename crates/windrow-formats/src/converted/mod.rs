@@ -339,10 +339,7 @@ impl Converted {
             && (row.values.end - row.values.start).is_multiple_of(self.value_size(dtype))
             && (row.values.is_empty() || dtype.is_integer() || self.header.dtype == DType::F32)
             && (!row.is_literal || (dtype, told) == (DType::F64, DType::F32));
-        match is_whole {
-            true => Ok(row),
-            false => Err(self.damaged(record)),
-        }
+        if is_whole { Ok(row) } else { Err(self.damaged(record)) }
     }
 
     /// Bytes of a value; a damaged header may claim any width.

@@ -190,9 +190,10 @@ impl<'d> Shapes<'d> {
     /// Adds what an error does not say of its place: the file, and the record that is open.
     pub(crate) fn placed(&self, error: Error) -> Error {
         let error = error.or_at(&self.writer.file);
-        match error.place().record.is_none() && !matches!(self.at, At::Top | At::Done) {
-            true => error.record(self.record()),
-            false => error,
+        if error.place().record.is_none() && !matches!(self.at, At::Top | At::Done) {
+            error.record(self.record())
+        } else {
+            error
         }
     }
 
@@ -202,9 +203,10 @@ impl<'d> Shapes<'d> {
     /// `Corrupt` when a value was not ended.
     pub(super) fn finish(self) -> Result<(Writer<'d>, Option<u64>)> {
         let whole = if self.each { self.at == At::Records } else { self.at == At::Done };
-        match whole {
-            true => Ok((self.writer, self.channels.flatten())),
-            false => Err(self.error("expected series, found the end of the file", Some(self.size))),
+        if whole {
+            Ok((self.writer, self.channels.flatten()))
+        } else {
+            Err(self.error("expected series, found the end of the file", Some(self.size)))
         }
     }
 
@@ -281,12 +283,11 @@ impl<'d> Shapes<'d> {
     /// The numbers of the open record are all there.
     fn end_values(&mut self, byte: Option<u64>) -> Result<()> {
         self.values_end = byte;
-        match self.in_dict {
-            true => {
-                self.at = At::Dict;
-                Ok(())
-            }
-            false => self.end_record(byte),
+        if self.in_dict {
+            self.at = At::Dict;
+            Ok(())
+        } else {
+            self.end_record(byte)
         }
     }
 
@@ -442,22 +443,23 @@ impl<'d> Shapes<'d> {
                 self.open = 0;
                 self.extra(event, byte)
             }
-            (At::Dict, Event::DictEnd) => match self.found_sequence {
-                true if self.is_gluonts && !self.has_start => Err(self
-                    .error(format!("expected the key `{START}` in a record, found none"), byte)
-                    .hint("rows of GluonTS have one; @format=\"series-jsonl\"@ reads rows without it")),
-                true if self.extras.len() > MOST_EXTRAS => Err(self.too_much(byte)),
-                true => {
+            (At::Dict, Event::DictEnd) => {
+                if !self.found_sequence {
+                    self.keys.ended_without();
+                    let what = format!("expected the key `{}` in a record, found none", self.keys.column());
+                    Err(self.error(what, byte).hint(self.keys.hint()))
+                } else if self.is_gluonts && !self.has_start {
+                    Err(self
+                        .error(format!("expected the key `{START}` in a record, found none"), byte)
+                        .hint("rows of GluonTS have one; @format=\"series-jsonl\"@ reads rows without it"))
+                } else if self.extras.len() > MOST_EXTRAS {
+                    Err(self.too_much(byte))
+                } else {
                     self.keys.decided();
                     self.warn_of_null();
                     self.end_record(byte)
                 }
-                false => {
-                    self.keys.ended_without();
-                    let what = format!("expected the key `{}` in a record, found none", self.keys.column());
-                    Err(self.error(what, byte).hint(self.keys.hint()))
-                }
-            },
+            }
             (At::Sequence, Event::List) => {
                 self.at = At::Record;
                 Ok(())

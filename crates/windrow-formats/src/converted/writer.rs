@@ -112,10 +112,11 @@ impl<'d> Writer<'d> {
             self.overflowed += u64::from((number as f32).is_infinite() && number.is_finite());
         }
         number.write(dtype, &mut self.part);
-        match self.part.len() < PART {
-            true => Ok(()),
+        if self.part.len() < PART {
+            Ok(())
+        } else {
             // A record may never end.
-            false => self.append_part(),
+            self.append_part()
         }
     }
 
@@ -266,15 +267,16 @@ impl<'d> Writer<'d> {
     /// Whether what is written, and `more` bytes, may be.
     fn check_limit(&self, more: u64) -> Result<()> {
         let size = self.values.size() + self.records * ROW + self.extras.size() + more;
-        match size <= self.limit {
-            true => Ok(()),
-            false => Err(Error::config(format!(
+        if size <= self.limit {
+            Ok(())
+        } else {
+            Err(Error::config(format!(
                 "converting it takes more than {} bytes of cache, after {} records",
                 self.limit, self.records
             ))
             .at(&self.file)
             .field("cache_limit")
-            .hint("allow more with cache_limit; a small file that needs so much names the same values again and again")),
+            .hint("allow more with cache_limit; a small file that needs so much names the same values again and again"))
         }
     }
 

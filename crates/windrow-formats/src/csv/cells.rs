@@ -54,10 +54,12 @@ impl<'o> Cells<'o> {
             let ahead = self.parts.ahead()?;
             let is_end = ahead.is_empty();
             // With a line end behind it, a file ends between two lines, or in a quote.
-            let input = match is_end {
-                true if self.has_ended => &b""[..],
-                true => b"\n",
-                false => ahead,
+            let input = if !is_end {
+                ahead
+            } else if self.has_ended {
+                &b""[..]
+            } else {
+                b"\n"
             };
             let (result, read, written) = self.reader.read_field(input, &mut self.cell[self.size..]);
             self.size += written;

@@ -42,10 +42,7 @@ impl Format for Csv {
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
-        match !probe.is_folder && delimiter(probe).is_some() {
-            true => Confidence::Maybe,
-            false => Confidence::No,
-        }
+        if !probe.is_folder && delimiter(probe).is_some() { Confidence::Maybe } else { Confidence::No }
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {

@@ -295,10 +295,10 @@ impl Steps {
         }
         let weekdays = days.map(weekday_of);
         self.are_business_days &= are_days && weekdays.iter().all(|day| *day < 5);
-        match next_business_day(days[0]) == days[1] {
-            true => self.business += 1,
-            false if self.other.is_none() => self.other = Some(step()),
-            false => {}
+        if next_business_day(days[0]) == days[1] {
+            self.business += 1
+        } else if self.other.is_none() {
+            self.other = Some(step())
         }
     }
 

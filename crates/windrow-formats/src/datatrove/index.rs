@@ -116,14 +116,12 @@ impl Runs for Documents {
         let index = self.indices.get(file)?;
         let start = if number == 0 { 0 } else { end(index, number - 1)? };
         let end = end(index, number)?;
-        match start <= end && end <= self.tokens(file) {
-            true => Ok(Run { file, start, len: end - start }),
-            false => Err(Error::corrupt(format!(
-                "a document from token {start} to {end} of {}",
-                self.tokens(file)
-            ))
-            .at(index.name())
-            .byte(number * WIDTH)),
+        if start <= end && end <= self.tokens(file) {
+            Ok(Run { file, start, len: end - start })
+        } else {
+            Err(Error::corrupt(format!("a document from token {start} to {end} of {}", self.tokens(file)))
+                .at(index.name())
+                .byte(number * WIDTH))
         }
     }
 }

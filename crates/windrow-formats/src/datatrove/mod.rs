@@ -64,10 +64,7 @@ impl FileKind for Datatrove {
             // Whoever opens the data is told, and not asked for the dtype of another kind of file.
             files.get(0)?;
         }
-        let track = match losses.is_empty() {
-            true => None,
-            false => Some(DataFiles::listed(probe, losses, gone)?),
-        };
+        let track = if losses.is_empty() { None } else { Some(DataFiles::listed(probe, losses, gone)?) };
         let indices = Arc::new(indices);
         let ends = (0..indices.count()).map(|file| Ends::of(&indices, file)).collect::<Result<Vec<_>>>()?;
         let dtype = dtype(probe, &files, &indices, &ends, options.dtype)?;
@@ -95,9 +92,10 @@ impl FileKind for Datatrove {
 }
 
 fn companions(name: &str) -> Vec<String> {
-    match key::has_suffix(name, DATA) {
-        true => [INDEX, LOSS, METADATA].map(|suffix| format!("{name}{suffix}")).to_vec(),
-        false => Vec::new(),
+    if key::has_suffix(name, DATA) {
+        [INDEX, LOSS, METADATA].map(|suffix| format!("{name}{suffix}")).to_vec()
+    } else {
+        Vec::new()
     }
 }
 
@@ -182,12 +180,10 @@ fn said(probe: &Probe, key: &str, size: u64) -> Result<Option<DType>> {
         .trim()
         .parse()
         .map_err(|_| wrong(format!("expected a number of token IDs, found {count:?}")))?;
-    match count.checked_mul(dtype.size() as u64) == Some(size) {
-        true => Ok(Some(dtype)),
-        false => Err(wrong(format!(
-            "it says {count} token IDs of {} bytes, the file has {size} bytes",
-            dtype.size()
-        ))
-        .hint("the copy looks unfinished")),
+    if count.checked_mul(dtype.size() as u64) == Some(size) {
+        Ok(Some(dtype))
+    } else {
+        Err(wrong(format!("it says {count} token IDs of {} bytes, the file has {size} bytes", dtype.size()))
+            .hint("the copy looks unfinished"))
     }
 }

@@ -67,9 +67,10 @@ impl LocationRows {
     /// # Errors
     /// What `check` says first.
     pub(super) fn check_all(&self, files: &DataFiles, check: impl Fn(u64) -> Result<()>) -> Result<()> {
-        match self.count() <= CHECKED_AT_ONCE && files.opened_at_once() {
-            true => (0..self.count()).try_for_each(check),
-            false => Ok(()),
+        if self.count() <= CHECKED_AT_ONCE && files.opened_at_once() {
+            (0..self.count()).try_for_each(check)
+        } else {
+            Ok(())
         }
     }
 }

@@ -151,9 +151,10 @@ impl WriteFormat for WriteForager {
             (Some(_), None) => return Err(Error::corrupt("a checkpoint of more files than there are")),
             (None, _) => None,
         };
-        let sums = match self.block_sums || begin.corpus.is_none() {
-            true => Some(ChecksumsWriter::at(index.join(CHECKSUMS_FILE), &from.finished)?),
-            false => None,
+        let sums = if self.block_sums || begin.corpus.is_none() {
+            Some(ChecksumsWriter::at(index.join(CHECKSUMS_FILE), &from.finished)?)
+        } else {
+            None
         };
         Ok(Box::new(Writer {
             rows: Growing::at(index.join(LOCATIONS), from.records * location_row(0, 0, 0).len() as u64)?,

@@ -50,9 +50,10 @@ impl Format for JsonArray {
             return Confidence::yes_if(may_be && is_one(probe, &probe.key));
         }
         // Beside other data an array describes it.
-        match !probe.names().any(is_other_data) && has_arrays(probe) {
-            true => Confidence::Maybe,
-            false => Confidence::No,
+        if !probe.names().any(is_other_data) && has_arrays(probe) {
+            Confidence::Maybe
+        } else {
+            Confidence::No
         }
     }
 
@@ -64,10 +65,7 @@ impl Format for JsonArray {
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         refuse_number_options(options)?;
-        let keys = match probe.is_folder {
-            true => keys_below(probe)?,
-            false => vec![probe.key.clone()],
-        };
+        let keys = if probe.is_folder { keys_below(probe)? } else { vec![probe.key.clone()] };
         let objects = keys
             .iter()
             .map(|key| expanded(&probe.store, key, options.cache_limit))

@@ -51,9 +51,10 @@ impl Format for Jsonl {
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
-        let found = match probe.is_folder {
-            true => probe.names().any(is_named) || has_lines(probe),
-            false => is_named(&probe.file_name()) || is_lines(probe),
+        let found = if probe.is_folder {
+            probe.names().any(is_named) || has_lines(probe)
+        } else {
+            is_named(&probe.file_name()) || is_lines(probe)
         };
         if found { Confidence::Maybe } else { Confidence::No }
     }
@@ -70,10 +71,7 @@ impl Format for Jsonl {
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         refuse_number_options(options)?;
-        let keys = match probe.is_folder {
-            true => keys_below(probe, options)?,
-            false => vec![probe.key.clone()],
-        };
+        let keys = if probe.is_folder { keys_below(probe, options)? } else { vec![probe.key.clone()] };
         open_keys(probe, keys, options)
     }
 
@@ -204,10 +202,8 @@ impl Rows for Starts {
         // The last file that begins at or before the record: files without lines begin where the next one does.
         let file = self.first_records[..self.sizes.len()].partition_point(|&first| first <= record) - 1;
         let start = self.starts[at];
-        let end = match record + 1 < self.first_records[file + 1] {
-            true => self.starts[at + 1],
-            false => self.sizes[file],
-        };
+        let end =
+            if record + 1 < self.first_records[file + 1] { self.starts[at + 1] } else { self.sizes[file] };
         Ok(Row { file, start, size: end - start })
     }
 }

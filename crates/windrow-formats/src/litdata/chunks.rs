@@ -144,15 +144,16 @@ impl Chunks {
         let words = object.read(at, 8, &mut scratch)?;
         let (start, end) = (word(words, 0), word(words, 4));
         let begin = offsets_end(self.chunks[chunk].items);
-        match begin <= start && start <= end && end <= object.size() {
-            true => Ok(start..end),
-            false => Err(Error::corrupt(format!(
+        if begin <= start && start <= end && end <= object.size() {
+            Ok(start..end)
+        } else {
+            Err(Error::corrupt(format!(
                 "an item at bytes {start} to {end}, expected within {begin} to {}",
                 object.size()
             ))
             .at(object.name())
             .byte(at)
-            .hint("the chunk is damaged: copy it again")),
+            .hint("the chunk is damaged: copy it again"))
         }
     }
 

@@ -142,12 +142,11 @@ impl Dicts {
                     let end = start + word(item, 4 * leaf) as usize;
                     let bytes = &item[start..end];
                     (leaf, start) = (leaf + 1, end);
-                    match old == kind {
-                        true => again.extend_from_slice(bytes),
-                        false => {
-                            let value = Leaf::parse(&old.name())?.value(bytes)?;
-                            encode(kind, &value, &mut again).map_err(|e| e.field(&column.name))?;
-                        }
+                    if old == kind {
+                        again.extend_from_slice(bytes)
+                    } else {
+                        let value = Leaf::parse(&old.name())?.value(bytes)?;
+                        encode(kind, &value, &mut again).map_err(|e| e.field(&column.name))?;
                     }
                 }
             }

@@ -71,9 +71,10 @@ impl Frames {
         }
         let is_whole = items == 0 || (each > 0 && frames == items.div_ceil(each));
         let table_end = HEADER + 4 * (items + 1) + ROW * frames;
-        match is_whole && table_end <= object.size() {
-            true => Ok(Frames { items, each, frames }),
-            false => Err(wrong(object, format!("{frames} frames of {each} for {items} items"), 16)),
+        if is_whole && table_end <= object.size() {
+            Ok(Frames { items, each, frames })
+        } else {
+            Err(wrong(object, format!("{frames} frames of {each} for {items} items"), 16))
         }
     }
 
@@ -93,11 +94,10 @@ impl Frames {
         let is_right = row.first == frame * self.each
             && row.items == self.each.min(self.items - row.first)
             && row.start.checked_add(row.packed).is_some_and(|end| end <= object.size());
-        match is_right && frame < self.frames {
-            true => Ok(row),
-            false => {
-                Err(wrong(object, format!("a frame of items {} to {}", row.first, row.first + row.items), at))
-            }
+        if is_right && frame < self.frames {
+            Ok(row)
+        } else {
+            Err(wrong(object, format!("a frame of items {} to {}", row.first, row.first + row.items), at))
         }
     }
 
@@ -118,13 +118,11 @@ impl Frames {
         let last = self.ends(object, row.first + row.items)?;
         let (start, end) = (self.ends(object, item)?, self.ends(object, item + 1)?);
         let is_right = base <= start && start <= end && end <= last && last - base == row.unpacked;
-        match is_right {
-            true => {
-                let frame =
-                    Frame { number, place: row.start..row.start + row.packed, unpacked: row.unpacked };
-                Ok((frame, start - base..end - base))
-            }
-            false => Err(wrong(object, format!("an item at {start} to {end} of {last}"), HEADER + 4 * item)),
+        if is_right {
+            let frame = Frame { number, place: row.start..row.start + row.packed, unpacked: row.unpacked };
+            Ok((frame, start - base..end - base))
+        } else {
+            Err(wrong(object, format!("an item at {start} to {end} of {last}"), HEADER + 4 * item))
         }
     }
 }

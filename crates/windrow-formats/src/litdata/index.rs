@@ -130,9 +130,10 @@ impl Index {
                 tokens: chunk.dim,
             });
         }
-        match chunks.is_empty() {
-            false => Ok(Index { chunks, storage, items, hash }),
-            true => Err(Error::corrupt("expected chunks, found none").field("chunks")),
+        if chunks.is_empty() {
+            Err(Error::corrupt("expected chunks, found none").field("chunks"))
+        } else {
+            Ok(Index { chunks, storage, items, hash })
         }
     }
 }
@@ -173,14 +174,15 @@ fn items(config: Config) -> Result<Items> {
         Some("PyTreeLoader") | None => {
             let spec = config.data_spec.unwrap_or_default();
             let tree = Tree::parse(&spec).map_err(|e| e.field("data_spec"))?;
-            match tree.leaves() == leaves.len() {
-                true => Ok(Items::Trees { leaves, tree }),
-                false => Err(Error::corrupt(format!(
+            if tree.leaves() == leaves.len() {
+                Ok(Items::Trees { leaves, tree })
+            } else {
+                Err(Error::corrupt(format!(
                     "a tree of {} leaves, of which {} are described",
                     tree.leaves(),
                     leaves.len()
                 ))
-                .field("data_spec")),
+                .field("data_spec"))
             }
         }
         Some(other) => Err(Error::unsupported(format!("items of the loader {other:?}"))

@@ -18,10 +18,7 @@ pub(super) fn value(bytes: &[u8]) -> Result<Value> {
     }
     let mut reader = Reader { bytes, at: 0 };
     let value = reader.value(0)?;
-    match reader.at == bytes.len() {
-        true => Ok(value),
-        false => Err(reader.wrong("bytes behind a value")),
-    }
+    if reader.at == bytes.len() { Ok(value) } else { Err(reader.wrong("bytes behind a value")) }
 }
 
 struct Reader<'a> {
@@ -61,10 +58,11 @@ impl<'a> Reader<'a> {
     // How many values follow, of at least one byte each.
     fn count(&mut self) -> Result<usize> {
         let count = self.word()?;
-        match count <= self.bytes.len() - self.at {
-            true => Ok(count),
-            false => Err(self
-                .wrong(&format!("{count} values, of which {} bytes are there", self.bytes.len() - self.at))),
+        if count <= self.bytes.len() - self.at {
+            Ok(count)
+        } else {
+            Err(self
+                .wrong(&format!("{count} values, of which {} bytes are there", self.bytes.len() - self.at)))
         }
     }
 

@@ -102,12 +102,10 @@ impl Leaf {
         };
         let numbers =
             head.shape.iter().try_fold(head.dtype.size() as u64, |all, axis| all.checked_mul(*axis));
-        match head.size <= size && numbers == Some((size - head.size) as u64) {
-            true => Ok(head),
-            false => Err(Error::corrupt(format!(
-                "an array {} {:?} in a leaf of {size} bytes",
-                head.dtype, head.shape
-            ))),
+        if head.size <= size && numbers == Some((size - head.size) as u64) {
+            Ok(head)
+        } else {
+            Err(Error::corrupt(format!("an array {} {:?} in a leaf of {size} bytes", head.dtype, head.shape)))
         }
     }
 

@@ -111,8 +111,9 @@ fn table(chunks: &Chunks, chunk: usize, options: &Options) -> Result<Table> {
     let section = Section::new(object, begin, size, name.clone());
     let section = section.ok_or_else(|| wrong("an Arrow file outside its chunk".to_string(), begin))?;
     let table = Table::open(Arc::new(section), options.cache_limit.unwrap_or(usual))?;
-    match table.rows() == items {
-        true => Ok(table),
-        false => Err(wrong(format!("{} rows, the index says {items}", table.rows()), begin)),
+    if table.rows() == items {
+        Ok(table)
+    } else {
+        Err(wrong(format!("{} rows, the index says {items}", table.rows()), begin))
     }
 }

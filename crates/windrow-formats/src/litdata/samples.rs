@@ -96,9 +96,10 @@ impl Samples {
             places.push(start..end);
             start = end;
         }
-        match start == len {
-            true => Ok(places),
-            false => Err(Error::corrupt(format!("leaves of {start} bytes in an item of {len}"))),
+        if start == len {
+            Ok(places)
+        } else {
+            Err(Error::corrupt(format!("leaves of {start} bytes in an item of {len}")))
         }
     }
 

@@ -37,9 +37,10 @@ impl Tree {
     fn of(node: Node, leaves: &mut usize) -> Result<Tree> {
         let Some(kind) = node.kind else {
             *leaves += 1;
-            return match node.children_spec.is_empty() {
-                true => Ok(Tree::Leaf(*leaves - 1)),
-                false => Err(Error::corrupt("a leaf with children")),
+            return if node.children_spec.is_empty() {
+                Ok(Tree::Leaf(*leaves - 1))
+            } else {
+                Err(Error::corrupt("a leaf with children"))
             };
         };
         let children: Vec<Tree> =
@@ -49,9 +50,10 @@ impl Tree {
             "dict" | "OrderedDict" => {
                 let keys: Vec<String> = serde_json::from_str(&node.context.unwrap_or_default())
                     .map_err(|cause| Error::unsupported("keys that are not texts").caused_by(cause))?;
-                match keys.len() == children.len() {
-                    true => Ok(Tree::Dict(keys.into_iter().zip(children).collect())),
-                    false => Err(Error::corrupt(format!("{} keys of {} values", keys.len(), children.len()))),
+                if keys.len() == children.len() {
+                    Ok(Tree::Dict(keys.into_iter().zip(children).collect()))
+                } else {
+                    Err(Error::corrupt(format!("{} keys of {} values", keys.len(), children.len())))
                 }
             }
             _ => {

@@ -31,10 +31,11 @@ impl WriteLitData {
     /// With these options.
     pub(super) fn of(options: &mut OwnOptions) -> Result<WriteLitData> {
         let chunk_bytes = options.bytes("chunk_bytes")?.unwrap_or(USUAL_SIZE);
-        match (1..=MOST_SIZE).contains(&chunk_bytes) {
-            true => Ok(WriteLitData { column: options.text("to_column")?, chunk_bytes }),
-            false => Err(Error::config(format!("chunk_bytes is {chunk_bytes}, expected 1 to {MOST_SIZE}"))
-                .field("chunk_bytes")),
+        if (1..=MOST_SIZE).contains(&chunk_bytes) {
+            Ok(WriteLitData { column: options.text("to_column")?, chunk_bytes })
+        } else {
+            Err(Error::config(format!("chunk_bytes is {chunk_bytes}, expected 1 to {MOST_SIZE}"))
+                .field("chunk_bytes"))
         }
     }
 }
@@ -298,9 +299,10 @@ fn encoded_again(
     let (mut again, mut again_ends, mut start) = (Vec::with_capacity(items.len()), Vec::new(), 0);
     for (end, version) in ends.iter().zip(versions) {
         let item = &items[start..*end as usize];
-        match *version == dicts.version() {
-            true => again.extend_from_slice(item),
-            false => again.extend(dicts.encoded_again(item, *version)?),
+        if *version == dicts.version() {
+            again.extend_from_slice(item)
+        } else {
+            again.extend(dicts.encoded_again(item, *version)?)
         }
         again_ends.push(again.len() as u64);
         start = *end as usize;

@@ -136,15 +136,16 @@ fn header(object: &dyn Object) -> Result<(DType, u64)> {
     };
     let width = dtype.size() as u64;
     let expected = u64::try_from(count).ok().and_then(|count| count.checked_mul(width)?.checked_add(HEADER));
-    match expected == Some(size) {
-        true => Ok((dtype, (size - HEADER) / width)),
-        false => Err(wrong(
+    if expected == Some(size) {
+        Ok((dtype, (size - HEADER) / width))
+    } else {
+        Err(wrong(
             format!(
                 "the header says {count} token IDs of {width} bytes, the file has {} bytes for them",
                 size - HEADER
             ),
             8,
         )
-        .hint("the copy looks unfinished")),
+        .hint("the copy looks unfinished"))
     }
 }

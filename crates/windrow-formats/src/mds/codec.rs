@@ -53,11 +53,10 @@ impl Codec {
         };
         let expanded =
             expanded.map_err(|e| corrupt("the compressed shard is damaged".to_string()).caused_by(e))?;
-        match expanded.len() as u64 == most {
-            true => Ok(expanded),
-            false => {
-                Err(corrupt(format!("{} bytes or more, expanded; the index says {most}", expanded.len())))
-            }
+        if expanded.len() as u64 == most {
+            Ok(expanded)
+        } else {
+            Err(corrupt(format!("{} bytes or more, expanded; the index says {most}", expanded.len())))
         }
     }
 }

@@ -36,10 +36,7 @@ pub(super) fn columns_of(row: &Row) -> Result<Vec<Column>> {
         columns.push(Column { name: name.to_string(), encoding, size });
     }
     columns.sort_by(|a, b| a.name.cmp(&b.name));
-    match columns.is_empty() {
-        true => Err(Error::config("a row without columns")),
-        false => Ok(columns),
-    }
+    if columns.is_empty() { Err(Error::config("a row without columns")) } else { Ok(columns) }
 }
 
 /// A value of a column's encoding, behind what is there.

@@ -276,10 +276,7 @@ fn list(bytes: &[u8], at: usize) -> Result<Vec<Value>> {
         values.push(Value::Bytes(value.to_vec()));
         rest = after;
     }
-    match rest.is_empty() {
-        true => Ok(values),
-        false => Err(broken()),
-    }
+    if rest.is_empty() { Ok(values) } else { Err(broken()) }
 }
 
 #[cfg(test)]

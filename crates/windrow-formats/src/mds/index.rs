@@ -217,9 +217,10 @@ fn column(name: String, text: String, size: Option<i64>) -> Result<Column> {
 // A name below the folder.
 fn check_name(name: &str) -> Result<()> {
     let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";
-    match !name.contains(['\\', '\0']) && name.split('/').all(is_plain) {
-        true => Ok(()),
-        false => Err(Error::corrupt(format!("the file name {name:?} leads outside of the folder"))
-            .hint("a name is a path below the folder of index.json")),
+    if !name.contains(['\\', '\0']) && name.split('/').all(is_plain) {
+        Ok(())
+    } else {
+        Err(Error::corrupt(format!("the file name {name:?} leads outside of the folder"))
+            .hint("a name is a path below the folder of index.json"))
     }
 }

@@ -73,9 +73,10 @@ impl Samples {
             places.push(start..end);
             start = end;
         }
-        match start == place.end {
-            true => Ok((shard, places)),
-            false => Err(wrong(format!("values of {} bytes", start - place.start))),
+        if start == place.end {
+            Ok((shard, places))
+        } else {
+            Err(wrong(format!("values of {} bytes", start - place.start)))
         }
     }
 

@@ -102,10 +102,8 @@ impl Shards {
             return Ok(opened);
         }
         let shard = &self.shards[number];
-        let object = match self.is_zip[number] {
-            true => self.expand(number)?,
-            false => self.files.object(number)?.clone(),
-        };
+        let object =
+            if self.is_zip[number] { self.expand(number)? } else { self.files.object(number)?.clone() };
         check(object.as_ref(), shard)?;
         Ok(self.opened[number].get_or_init(|| object))
     }
@@ -138,15 +136,16 @@ impl Shards {
         let words = object.read(at, 8, &mut scratch)?;
         let (start, end) = (word(words, 0), word(words, 4));
         let begin = offsets_end(self.shards[shard].samples);
-        match begin <= start && start <= end && end <= object.size() {
-            true => Ok(start..end),
-            false => Err(Error::corrupt(format!(
+        if begin <= start && start <= end && end <= object.size() {
+            Ok(start..end)
+        } else {
+            Err(Error::corrupt(format!(
                 "a sample at bytes {start} to {end}, expected within {begin} to {}",
                 object.size()
             ))
             .at(object.name())
             .byte(at)
-            .hint("the shard is damaged: copy it again")),
+            .hint("the shard is damaged: copy it again"))
         }
     }
 
@@ -187,9 +186,10 @@ fn check(object: &dyn Object, shard: &Shard) -> Result<()> {
     }
     let at = begin - 4;
     let end = word(object.read(at, 4, &mut scratch)?, 0);
-    match end == object.size() {
-        true => Ok(()),
-        false => wrong(format!("the last sample ends at byte {end} of {}", object.size()), at),
+    if end == object.size() {
+        Ok(())
+    } else {
+        wrong(format!("the last sample ends at byte {end} of {}", object.size()), at)
     }
 }
 

@@ -213,16 +213,15 @@ impl Index {
             *length = u32::from_le_bytes(*stored).into();
             all |= *length;
         }
-        match all > i32::MAX as u64 {
-            false => Ok(()),
-            true => {
-                let bad = out.iter().zip(first..).find(|(length, _)| **length > i32::MAX as u64);
-                let (length, sequence) = bad.map_or((0, first), |(length, sequence)| (*length, sequence));
-                Err(Error::corrupt(format!("a sequence of {} numbers", length as u32 as i32))
-                    .at(self.object.name())
-                    .record(sequence)
-                    .byte(HEADER + sequence * 4))
-            }
+        if all > i32::MAX as u64 {
+            let bad = out.iter().zip(first..).find(|(length, _)| **length > i32::MAX as u64);
+            let (length, sequence) = bad.map_or((0, first), |(length, sequence)| (*length, sequence));
+            Err(Error::corrupt(format!("a sequence of {} numbers", length as u32 as i32))
+                .at(self.object.name())
+                .record(sequence)
+                .byte(HEADER + sequence * 4))
+        } else {
+            Ok(())
         }
     }
 
@@ -238,10 +237,7 @@ impl Index {
         let (mut low, mut high) = (0, self.borders);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
-            match self.border(middle)? <= sequence {
-                true => low = middle,
-                false => high = middle,
-            }
+            if self.border(middle)? <= sequence { low = middle } else { high = middle }
         }
         Ok(Some(low))
     }

@@ -189,9 +189,10 @@ fn manifest(probe: &Probe, index_key: &str) -> Result<Option<Manifest>> {
     let of_folder = key::below(key::folder_of(index_key), MANIFEST_FILE);
     for (key, is_own) in [(format!("{index_key}.{MANIFEST_FILE}"), true), (of_folder, false)] {
         if let Some(object) = open_if_there(probe.store.as_ref(), &key)? {
-            let manifest = match is_own {
-                true => manifest_beside(probe.table, object.as_ref(), name)?,
-                false => Manifest::read(object.as_ref())?,
+            let manifest = if is_own {
+                manifest_beside(probe.table, object.as_ref(), name)?
+            } else {
+                Manifest::read(object.as_ref())?
             };
             if is_own || manifest.files.iter().any(|file| file.name == name) {
                 return Ok(Some(manifest));

@@ -109,9 +109,10 @@ fn check_size(header: &Header, size: u64) -> Result<()> {
     match bytes {
         Some(bytes) if bytes == there => {}
         Some(bytes) => {
-            let hint = match bytes > there {
-                true => "the copy looks unfinished",
-                false => "several arrays in one file are read from an .npz (numpy.savez)",
+            let hint = if bytes > there {
+                "the copy looks unfinished"
+            } else {
+                "several arrays in one file are read from an .npz (numpy.savez)"
             };
             return Err(wrong(format!(
                 "the header promises {shape:?} numbers of {}, {bytes} bytes; {there} bytes follow it",
@@ -130,9 +131,10 @@ fn check_size(header: &Header, size: u64) -> Result<()> {
     // No byte backs the shape of an array that holds nothing: it is believed as far as a real one would go.
     let spread = shape.iter().filter(|n| **n > 0).try_fold(1u64, |n, dimension| n.checked_mul(*dimension));
     let rows = shape.first().copied().unwrap_or(0);
-    match numbers == Some(0) && (rows > size || spread.is_none_or(|n| n > MOST_SPREAD)) {
-        true => Err(wrong(format!("the header promises {shape:?} numbers, none, in a file of {size} bytes"))),
-        false => Ok(()),
+    if numbers == Some(0) && (rows > size || spread.is_none_or(|n| n > MOST_SPREAD)) {
+        Err(wrong(format!("the header promises {shape:?} numbers, none, in a file of {size} bytes")))
+    } else {
+        Ok(())
     }
 }
 
@@ -266,9 +268,10 @@ impl Literal<'_> {
     }
 
     fn expect(&mut self, byte: u8) -> Result<()> {
-        match self.accept(byte) {
-            true => Ok(()),
-            false => Err(self.wrong_at(self.at, &format!("expected {:?}", char::from(byte)))),
+        if self.accept(byte) {
+            Ok(())
+        } else {
+            Err(self.wrong_at(self.at, &format!("expected {:?}", char::from(byte))))
         }
     }
 

@@ -49,11 +49,14 @@ impl Format for Npy {
 
     fn recognise(&self, probe: &Probe) -> Confidence {
         let named = SUFFIXES.iter().any(|suffix| probe.file_name().ends_with(suffix));
-        match probe.is_folder {
-            true => Confidence::No,
-            false if probe.head.starts_with(b"\x93NUMPY") => Confidence::Yes,
-            false if named => Confidence::Maybe,
-            false => Confidence::No,
+        if probe.is_folder {
+            Confidence::No
+        } else if probe.head.starts_with(b"\x93NUMPY") {
+            Confidence::Yes
+        } else if named {
+            Confidence::Maybe
+        } else {
+            Confidence::No
         }
     }
 

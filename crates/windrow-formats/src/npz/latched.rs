@@ -21,10 +21,7 @@ impl<W: Write + Seek> Latched<W> {
     /// # Errors
     /// `Other` when something did.
     pub(super) fn is_whole(&self) -> io::Result<()> {
-        match self.has_failed {
-            true => Err(io::Error::other("a write before this one failed")),
-            false => Ok(()),
-        }
+        if self.has_failed { Err(io::Error::other("a write before this one failed")) } else { Ok(()) }
     }
 
     fn note<T>(&mut self, done: io::Result<T>) -> io::Result<T> {

@@ -61,10 +61,12 @@ impl Format for Npz {
 
     fn recognise(&self, probe: &Probe) -> Confidence {
         // Other formats are zip archives, too; this one is recognised by its name.
-        match !probe.is_folder && SUFFIXES.iter().any(|suffix| probe.file_name().ends_with(suffix)) {
-            true if probe.head.starts_with(b"PK\x03\x04") => Confidence::Yes,
-            true => Confidence::Maybe,
-            false => Confidence::No,
+        if probe.is_folder || !SUFFIXES.iter().any(|suffix| probe.file_name().ends_with(suffix)) {
+            Confidence::No
+        } else if probe.head.starts_with(b"PK\x03\x04") {
+            Confidence::Yes
+        } else {
+            Confidence::Maybe
         }
     }
 
@@ -239,9 +241,10 @@ fn members(archive: &mut Archive<'_>, object: &dyn Object) -> Result<Vec<Member>
         }
         found.push(Member { index, name, bytes, expands_to });
     }
-    match found.is_empty() {
-        true => Err(corrupt(format!("expected arrays, found {} members and no .npy", archive.len()))),
-        false => Ok(found),
+    if found.is_empty() {
+        Err(corrupt(format!("expected arrays, found {} members and no .npy", archive.len())))
+    } else {
+        Ok(found)
     }
 }
 
@@ -266,9 +269,10 @@ fn arrays(
             check_header(archive, member, size)?;
         }
     }
-    let cache = match members.iter().any(|m| m.expands_to.is_some()) {
-        true => Some(cached(object.as_ref(), "expanded", "npz", |draft| expand(archive, &members, draft))?),
-        false => None,
+    let cache = if members.iter().any(|m| m.expands_to.is_some()) {
+        Some(cached(object.as_ref(), "expanded", "npz", |draft| expand(archive, &members, draft))?)
+    } else {
+        None
     };
     let mut arrays = Vec::with_capacity(members.len());
     let mut next = 0;
@@ -327,9 +331,10 @@ fn expand_member(archive: &mut Archive<'_>, member: &Member, size: u64, out: &mu
         out.write_all(&buffer[..n])
             .map_err(|e| Error::io("write what it expands to", member.name.as_str(), e))?;
     }
-    match done < size {
-        true => Err(damaged(member, format!("it promises {size} bytes and expands to {done}"))),
-        false => Ok(()),
+    if done < size {
+        Err(damaged(member, format!("it promises {size} bytes and expands to {done}")))
+    } else {
+        Ok(())
     }
 }
 

@@ -57,9 +57,10 @@ impl FileKind for Olmo {
         let files = DataFiles::listed(probe, keys.clone(), gone)?;
         let tables = tables(probe, &keys)?;
         // Documents are compared with the size of their file.
-        let files = match tables.is_empty() && !options.trust {
-            true => files.checked_by(refuse_others)?,
-            false => files.checked_by(refuse_header)?,
+        let files = if tables.is_empty() && !options.trust {
+            files.checked_by(refuse_others)?
+        } else {
+            files.checked_by(refuse_header)?
         };
         // Whoever opens the data is told, and not asked for the dtype of another kind of file.
         if tables.is_empty() {
@@ -86,12 +87,13 @@ fn refuse_others(object: &dyn Object) -> Result<()> {
 }
 
 fn refuse_header(object: &dyn Object) -> Result<()> {
-    match object.size() == 0 || is_headerless(object)? {
-        true => Ok(()),
-        false => Err(Error::corrupt("expected token IDs without a header, found an array of numpy's")
+    if object.size() == 0 || is_headerless(object)? {
+        Ok(())
+    } else {
+        Err(Error::corrupt("expected token IDs without a header, found an array of numpy's")
             .at(object.name())
             .byte(0)
-            .hint("files that numpy.save wrote open by themselves, or in a folder of their own")),
+            .hint("files that numpy.save wrote open by themselves, or in a folder of their own"))
     }
 }
 
@@ -103,12 +105,10 @@ fn is_headerless(object: &dyn Object) -> Result<bool> {
     let head = object.read(0, object.size().min(LOOKED_AT) as usize, &mut scratch)?;
     let alike = head.iter().zip(NUMPY).filter(|(found, expected)| found == expected).count();
     let describes = [&b"'descr'"[..], b"'shape'", b"fortran_order"];
-    let is_numpy = match head.len() < NUMPY.len() {
-        true => NUMPY.starts_with(head),
-        false => {
-            alike + 2 >= NUMPY.len()
-                || describes.iter().any(|word| memchr::memmem::find(head, word).is_some())
-        }
+    let is_numpy = if head.len() < NUMPY.len() {
+        NUMPY.starts_with(head)
+    } else {
+        alike + 2 >= NUMPY.len() || describes.iter().any(|word| memchr::memmem::find(head, word).is_some())
     };
     Ok(!head.is_empty() && !is_numpy)
 }
@@ -137,12 +137,13 @@ fn tables(probe: &Probe, keys: &[String]) -> Result<Vec<Table>> {
 // What was asked for, or what the last end and the size of each file say together.
 fn dtype(probe: &Probe, files: &DataFiles, tables: &[Table], said: Option<DType>) -> Result<DType> {
     if let Some(dtype) = said {
-        return match DTYPES.contains(&dtype) {
-            true => Ok(dtype),
-            false => Err(Error::config(format!("these token files do not hold {dtype}"))
+        return if DTYPES.contains(&dtype) {
+            Ok(dtype)
+        } else {
+            Err(Error::config(format!("these token files do not hold {dtype}"))
                 .at(probe.display())
                 .field("dtype")
-                .hint("one of uint8, uint16, uint32, uint64")),
+                .hint("one of uint8, uint16, uint32, uint64"))
         };
     }
     let mut fitting = DTYPES.to_vec();
@@ -153,11 +154,10 @@ fn dtype(probe: &Probe, files: &DataFiles, tables: &[Table], said: Option<DType>
     match (tables.is_empty(), fitting.as_slice()) {
         (false, [dtype]) => Ok(*dtype),
         (is_alone, _) => {
-            let why = match is_alone {
-                true => "nothing says how wide a token ID is",
-                false => {
-                    "how wide a token ID is does not follow: the documents do not end where the files do"
-                }
+            let why = if is_alone {
+                "nothing says how wide a token ID is"
+            } else {
+                "how wide a token ID is does not follow: the documents do not end where the files do"
             };
             Err(Error::config(why)
                 .at(probe.display())

@@ -71,12 +71,11 @@ impl Table {
         };
         let is_whole = magic == u64::from_le_bytes(MAGIC)
             && count.checked_mul(ROW).and_then(|rows| rows.checked_add(metadata)) == Some(footer);
-        match is_whole {
-            true => {
-                let key = key.to_string();
-                Ok(Table { key, name, object: object.clone(), count, last_end, largest_end, metadata })
-            }
-            false => Err(damaged()),
+        if is_whole {
+            let key = key.to_string();
+            Ok(Table { key, name, object: object.clone(), count, last_end, largest_end, metadata })
+        } else {
+            Err(damaged())
         }
     }
 
@@ -113,9 +112,10 @@ impl Table {
     /// `Corrupt` when the cache was damaged.
     pub(super) fn place(&self, document: u64) -> Result<(u64, u64)> {
         let [start, end, _] = self.row(document)?;
-        match start <= end && end <= self.largest_end {
-            true => Ok((start, end)),
-            false => Err(damaged(self.object.as_ref())),
+        if start <= end && end <= self.largest_end {
+            Ok((start, end))
+        } else {
+            Err(damaged(self.object.as_ref()))
         }
     }
 

@@ -116,14 +116,13 @@ impl PartLengths {
         let (before, own) = bytes.split_at(before * WIDTH as usize);
         let first = self.firsts.get(step as usize).copied().unwrap_or(u64::MAX).saturating_add(total(before));
         let length = total(own);
-        match first.checked_add(length).is_some_and(|end| end <= self.said.values) {
-            true => Ok((first, length)),
-            false => {
-                Err(Error::new(windrow_core::Kind::Stale, "the lengths were changed while they were read")
-                    .at(self.object.name())
-                    .byte(record * WIDTH)
-                    .hint("open the data again, once nothing writes it"))
-            }
+        if first.checked_add(length).is_some_and(|end| end <= self.said.values) {
+            Ok((first, length))
+        } else {
+            Err(Error::new(windrow_core::Kind::Stale, "the lengths were changed while they were read")
+                .at(self.object.name())
+                .byte(record * WIDTH)
+                .hint("open the data again, once nothing writes it"))
         }
     }
 

@@ -62,9 +62,10 @@ impl Format for Parts {
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
-        let is_one = match probe.is_folder {
-            true => told(probe).is_some() || unfinished::unfinished(probe).is_some(),
-            false => alone::is_one(probe),
+        let is_one = if probe.is_folder {
+            told(probe).is_some() || unfinished::unfinished(probe).is_some()
+        } else {
+            alone::is_one(probe)
         };
         Confidence::yes_if(is_one)
     }

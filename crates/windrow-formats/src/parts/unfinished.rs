@@ -33,9 +33,10 @@ pub(super) fn unfinished(probe: &Probe) -> Option<Error> {
         0 => String::new(),
         n => format!(", {n} failed: `windrow prep status {job}` says why"),
     };
-    let run = match done as u64 >= tasks {
-        true => String::new(),
-        false => format!("`windrow prep run {job}` makes the others, then "),
+    let run = if done as u64 >= tasks {
+        String::new()
+    } else {
+        format!("`windrow prep run {job}` makes the others, then ")
     };
     let what = format!("the preparation is not finished: {done} of {tasks} tasks are done{failed}");
     let hint = format!("{run}`windrow prep merge {job}` makes one data set of the parts");

@@ -88,9 +88,10 @@ fn guessed(blobs: &impl Blobs) -> Result<Payload> {
     }
     let mut scratch = Vec::new();
     let first = blobs.blob(0, &mut scratch)?;
-    match example::is_one(first).map_err(|e| at(blobs, 0, e))? {
-        true => Ok(Payload::Example),
-        false => Ok(Payload::Bytes),
+    if example::is_one(first).map_err(|e| at(blobs, 0, e))? {
+        Ok(Payload::Example)
+    } else {
+        Ok(Payload::Bytes)
     }
 }
 

@@ -224,10 +224,7 @@ fn of_array(array: &Array) -> Option<Json> {
         let axis = usize::try_from(*axis).ok().filter(|axis| *axis > 0)?;
         values = values.chunks(axis).map(|part| Json::Array(part.to_vec())).collect();
     }
-    match array.shape.is_empty() {
-        true => values.pop(),
-        false => Some(Json::Array(values)),
-    }
+    if array.shape.is_empty() { values.pop() } else { Some(Json::Array(values)) }
 }
 
 fn wide(array: &Array, to: DType) -> Option<Vec<u8>> {

@@ -37,9 +37,10 @@ impl Format for Pickle {
     fn recognise(&self, probe: &Probe) -> Confidence {
         let name = probe.file_name();
         let plain = plain_name(&name);
-        match !probe.is_folder && (plain.ends_with(".pkl") || plain.ends_with(".pickle")) {
-            true => Confidence::Maybe,
-            false => Confidence::No,
+        if !probe.is_folder && (plain.ends_with(".pkl") || plain.ends_with(".pickle")) {
+            Confidence::Maybe
+        } else {
+            Confidence::No
         }
     }
 

@@ -126,9 +126,10 @@ fn nested<T>(
 }
 
 fn fraction(x: f64, digits: impl Display, line: &mut String) -> Result<(), String> {
-    match x.is_finite() {
-        true => word(digits, line),
-        false => return Err(if x.is_nan() { "NaN" } else { "an infinity" }.to_string()),
+    if x.is_finite() {
+        word(digits, line)
+    } else {
+        return Err(if x.is_nan() { "NaN" } else { "an infinity" }.to_string());
     }
     Ok(())
 }

@@ -48,12 +48,11 @@ impl Format for SeriesJson {
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
-        match !probe.is_folder
-            && json_kind::may_hold_records(&probe.file_name())
-            && !json_kind::is_lines(probe)
+        if !probe.is_folder && json_kind::may_hold_records(&probe.file_name()) && !json_kind::is_lines(probe)
         {
-            true => Confidence::Maybe,
-            false => Confidence::No,
+            Confidence::Maybe
+        } else {
+            Confidence::No
         }
     }
 
@@ -263,12 +262,11 @@ impl Sink for Beginning {
         }
         // A null among numbers is a gap: the error that names it helps more than a record of text.
         let is_other = self.dicts == 0 && self.lists == 0 && matches!(event, Event::Text(_) | Event::Null);
-        match is_other || self.lists > 0 && self.dicts > 1 {
-            true => {
-                self.is_decided = true;
-                stop()
-            }
-            false => Ok(()),
+        if is_other || self.lists > 0 && self.dicts > 1 {
+            self.is_decided = true;
+            stop()
+        } else {
+            Ok(())
         }
     }
 }

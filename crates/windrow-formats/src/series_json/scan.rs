@@ -194,12 +194,13 @@ impl<'a> Scan<'a> {
         // Digits, signs, a point, an e: ASCII.
         let text =
             std::str::from_utf8(&rest[..size]).map_err(|cause| self.wrong("a number").caused_by(cause))?;
-        let event = match is_whole {
-            true => text.parse().map_or(Event::Big(text), Event::Int),
-            false => match text.parse::<f64>().map_err(|_| self.wrong("a number"))? {
+        let event = if is_whole {
+            text.parse().map_or(Event::Big(text), Event::Int)
+        } else {
+            match text.parse::<f64>().map_err(|_| self.wrong("a number"))? {
                 number if number.is_infinite() => Event::Overflow(number),
                 number => Event::Float(number),
-            },
+            }
         };
         self.at += size;
         sink.event(event, place)

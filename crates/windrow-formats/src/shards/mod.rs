@@ -70,10 +70,14 @@ impl Format for Shards {
         let has = |fits: &dyn Fn(&str) -> bool| probe.names().any(fits);
         // Asked by name: among very many shards it may not be one of the names that are looked at.
         let described = || probe.store.entry(&probe.below(META)).is_ok_and(|entry| !entry.is_folder);
-        match probe.is_folder && described() {
-            true if has(&|name| shard_number(name).is_some()) => Confidence::Yes,
-            true if has(&|name| name.ends_with(".bin") && !name.contains('/')) => Confidence::Maybe,
-            _ => Confidence::No,
+        if !probe.is_folder || !described() {
+            Confidence::No
+        } else if has(&|name| shard_number(name).is_some()) {
+            Confidence::Yes
+        } else if has(&|name| name.ends_with(".bin") && !name.contains('/')) {
+            Confidence::Maybe
+        } else {
+            Confidence::No
         }
     }
 
@@ -163,9 +167,10 @@ const UNFINISHED: &str = "the copy looks unfinished; `windrow verify` lists ever
 fn check_sizes(probe: &Probe, table: &Table, files: &DataFiles) -> Result<()> {
     let width = table.element.size() as u64;
     for (file, (name, count)) in table.files.iter().enumerate() {
-        let size = match files.opened_at_once() {
-            true => files.get(file)?.size(),
-            false => probe.store.entry(&probe.below(name))?.size,
+        let size = if files.opened_at_once() {
+            files.get(file)?.size()
+        } else {
+            probe.store.entry(&probe.below(name))?.size
         };
         if count.checked_mul(width).is_none_or(|wanted| wanted > size) {
             return Err(Error::corrupt(format!(
@@ -215,10 +220,8 @@ impl Sequences {
         }
         // De-normalised, whole numbers are whole no more, and bfloat16 would lose most of their digits.
         let widens = table.element.dtype.is_integer() || table.element.dtype == DType::Bf16;
-        let element = match table.scales_in_float32() && widens {
-            true => Element::little(DType::F32),
-            false => table.element,
-        };
+        let element =
+            if table.scales_in_float32() && widens { Element::little(DType::F32) } else { table.element };
         // Checked to be small when the description was read.
         let channels = table.channels.map(|channels| channels as usize);
         let mut schema = Schema { vocab_size, channels, ..Schema::numbers(element) };
@@ -393,9 +396,10 @@ fn scale_f64(bytes: &[u8], big_endian: bool, std: f64, mean: f64, out: &mut Vec<
     for stored in bytes.chunks_exact(8) {
         let mut number = [0; 8];
         number.copy_from_slice(stored);
-        match big_endian {
-            true => out.extend((f64::from_be_bytes(number) * std + mean).to_be_bytes()),
-            false => out.extend((f64::from_le_bytes(number) * std + mean).to_le_bytes()),
+        if big_endian {
+            out.extend((f64::from_be_bytes(number) * std + mean).to_be_bytes())
+        } else {
+            out.extend((f64::from_le_bytes(number) * std + mean).to_le_bytes())
         }
     }
 }
@@ -407,9 +411,10 @@ fn scale_f16(bytes: &[u8], big_endian: bool, std: f32, mean: f32, out: &mut Vec<
     out.clear();
     for stored in bytes.chunks_exact(2) {
         let number = [stored[0], stored[1]];
-        match big_endian {
-            true => out.extend(scale(f16::from_be_bytes(number)).to_be_bytes()),
-            false => out.extend(scale(f16::from_le_bytes(number)).to_le_bytes()),
+        if big_endian {
+            out.extend(scale(f16::from_be_bytes(number)).to_be_bytes())
+        } else {
+            out.extend(scale(f16::from_le_bytes(number)).to_le_bytes())
         }
     }
 }

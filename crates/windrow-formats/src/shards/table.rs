@@ -226,10 +226,7 @@ impl Table {
             }
             at += n;
         }
-        match is_damaged {
-            true => Err(damaged(self.object.as_ref())),
-            false => Ok(()),
-        }
+        if is_damaged { Err(damaged(self.object.as_ref())) } else { Ok(()) }
     }
 
     /// What a sequence is de-normalised by.
@@ -275,10 +272,7 @@ impl Table {
     }
 
     fn check(&self, record: u64) -> Result<()> {
-        match record < self.records {
-            true => Ok(()),
-            false => Err(Error::out_of_range("record", record, self.records)),
-        }
+        if record < self.records { Ok(()) } else { Err(Error::out_of_range("record", record, self.records)) }
     }
 
     fn number(&self, at: u64) -> Result<u64> {
@@ -306,10 +300,7 @@ impl Head {
             Scales::Single => n.checked_mul(8)?,
             Scales::Double => n.checked_mul(16)?,
         };
-        let text = match self.has_others {
-            true => n.div_ceil(STEP).checked_add(1)?.checked_mul(8)?,
-            false => 0,
-        };
+        let text = if self.has_others { n.div_ceil(STEP).checked_add(1)?.checked_mul(8)? } else { 0 };
         let scaling_at = start.checked_add(places)?;
         let text_at = scaling_at.checked_add(scaling)?;
         Some(Parts {
@@ -365,10 +356,7 @@ fn write(meta: &Meta, out: &mut dyn Write) -> Result<()> {
     put(&(head.len() as u64).to_le_bytes())?;
     put(&head)?;
     numbers(meta, places, uniform, &mut put)?;
-    match meta.has_others {
-        true => meta.text.iter().try_for_each(|place| put(&place.to_le_bytes())),
-        false => Ok(()),
-    }
+    if meta.has_others { meta.text.iter().try_for_each(|place| put(&place.to_le_bytes())) } else { Ok(()) }
 }
 
 fn places(meta: &Meta) -> Places {
@@ -382,10 +370,7 @@ fn places(meta: &Meta) -> Places {
         return Places::Even { first, length };
     }
     let fits = |block: &[u64]| block.iter().sum::<u64>() <= u64::from(u32::MAX);
-    match meta.lengths.chunks(BLOCK as usize).all(fits) {
-        true => Places::Joined,
-        false => Places::Listed,
-    }
+    if meta.lengths.chunks(BLOCK as usize).all(fits) { Places::Joined } else { Places::Listed }
 }
 
 // Places and scaling, in the order in which they lie.

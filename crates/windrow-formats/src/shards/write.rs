@@ -163,9 +163,10 @@ impl Writer {
             let (now, later) = bytes.split_at(room.min(bytes.len()));
             file.write(now)?;
             let held = held + now.len() as u64 / width;
-            match held == self.full {
-                true => self.close(file, held)?,
-                false => self.shard = Some((file, held)),
+            if held == self.full {
+                self.close(file, held)?
+            } else {
+                self.shard = Some((file, held))
             }
             bytes = later;
         }

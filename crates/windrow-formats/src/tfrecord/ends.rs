@@ -74,9 +74,10 @@ impl Ends {
             0 => 0,
             count => self.end(count - 1)?,
         };
-        match self.table.size().is_multiple_of(WIDTH) && last == self.size {
-            true => Ok(self),
-            false => Err(self.damaged()),
+        if self.table.size().is_multiple_of(WIDTH) && last == self.size {
+            Ok(self)
+        } else {
+            Err(self.damaged())
         }
     }
 
@@ -105,9 +106,10 @@ impl Ends {
         let start = if record == 0 { 0 } else { self.end(record - 1)? };
         let end = self.end(record)?;
         let least = start.checked_add(BEFORE + AFTER);
-        match least.is_some_and(|least| least <= end) && end <= self.size {
-            true => Ok(start..end),
-            false => Err(self.damaged()),
+        if least.is_some_and(|least| least <= end) && end <= self.size {
+            Ok(start..end)
+        } else {
+            Err(self.damaged())
         }
     }
 }

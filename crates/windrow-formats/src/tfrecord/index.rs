@@ -42,10 +42,7 @@ pub(super) fn ends(index: &dyn Object, size: u64, out: &mut dyn Write) -> Result
         out.write_all(&at.to_le_bytes()).map_err(io)?;
         number += 1;
     }
-    match at == size {
-        true => Ok(()),
-        false => Err(wrong(index, format!("it lists {at} bytes of a file of {size}"))),
-    }
+    if at == size { Ok(()) } else { Err(wrong(index, format!("it lists {at} bytes of a file of {size}"))) }
 }
 
 fn numbers(line: &[u8]) -> Option<(u64, u64)> {

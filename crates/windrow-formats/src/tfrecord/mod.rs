@@ -62,15 +62,16 @@ impl FileKind for TfRecord {
     }
 
     fn open(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<SharedSource> {
-        let open = |key: &String| match plain_name(key) == key {
-            true => {
+        let open = |key: &String| {
+            if plain_name(key) == key {
                 let object = probe.store.open(key)?;
                 match compression(object.as_ref())? {
                     None => Ok(object),
                     compressed => expanded_as(object, compressed, options.cache_limit),
                 }
+            } else {
+                expanded(&probe.store, key, options.cache_limit)
             }
-            false => expanded(&probe.store, key, options.cache_limit),
         };
         let objects = keys.iter().map(open).collect::<Result<Vec<_>>>()?;
         let files = DataFiles::from_objects(probe.store.clone(), keys.clone(), objects);
@@ -149,13 +150,14 @@ impl Blobs for Records {
         let bytes = object.read(frame.start + BEFORE, size, scratch)?;
         let (data, sum) = bytes.split_at(size - AFTER as usize);
         let said = sum.first_chunk::<4>().map_or(0, |sum| u32::from_le_bytes(*sum));
-        match checksum(data) == said {
-            true => Ok(data),
-            false => Err(Error::corrupt("the record has another checksum than was written")
+        if checksum(data) == said {
+            Ok(data)
+        } else {
+            Err(Error::corrupt("the record has another checksum than was written")
                 .at(object.name())
                 .record(record)
                 .byte(frame.start + BEFORE)
-                .hint("the file is damaged: copy it again")),
+                .hint("the file is damaged: copy it again"))
         }
     }
 
@@ -196,12 +198,10 @@ fn length(object: &dyn Object, at: u64) -> Result<u64> {
         return Err(wrong("the length of a record has another checksum than was written".to_string()));
     }
     let length = length.first_chunk::<8>().map_or(0, |word| u64::from_le_bytes(*word));
-    match length <= object.size() - at - BEFORE - AFTER {
-        true => Ok(length),
-        false => Err(wrong(format!(
-            "a record of {length} bytes, of which {} are there",
-            object.size() - at - BEFORE
-        ))),
+    if length <= object.size() - at - BEFORE - AFTER {
+        Ok(length)
+    } else {
+        Err(wrong(format!("a record of {length} bytes, of which {} are there", object.size() - at - BEFORE)))
     }
 }
 

@@ -79,14 +79,10 @@ impl Ends {
             && in_file == ids
             && documents.checked_mul(WIDTH as u64) == Some(footer)
             && (uniform == 0 || documents.checked_mul(uniform) == Some(ids));
-        match is_whole {
-            true => Ok(Ends {
-                documents,
-                ids,
-                uniform: (uniform != 0).then_some(uniform),
-                object: object.clone(),
-            }),
-            false => Err(damaged(object.as_ref())),
+        if is_whole {
+            Ok(Ends { documents, ids, uniform: (uniform != 0).then_some(uniform), object: object.clone() })
+        } else {
+            Err(damaged(object.as_ref()))
         }
     }
 
@@ -112,9 +108,10 @@ impl Ends {
             [start, end] => (number(start), number(end)),
             _ => return Err(damaged(self.object.as_ref())),
         };
-        match start < end && end <= self.ids {
-            true => Ok((start, end - start)),
-            false => Err(damaged(self.object.as_ref())),
+        if start < end && end <= self.ids {
+            Ok((start, end - start))
+        } else {
+            Err(damaged(self.object.as_ref()))
         }
     }
 
@@ -140,10 +137,7 @@ impl Ends {
             *length = end.wrapping_sub(start);
             start = end;
         }
-        match is_whole && start <= self.ids {
-            true => Ok(()),
-            false => Err(damaged(self.object.as_ref())),
-        }
+        if is_whole && start <= self.ids { Ok(()) } else { Err(damaged(self.object.as_ref())) }
     }
 }
 

@@ -64,12 +64,11 @@ impl Format for Tokens {
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
-        let named = match probe.is_folder {
-            true => {
-                probe.names().any(|name| is_bin(name) && !name.contains('/'))
-                    && !probe.names().any(|name| name == "meta.json")
-            }
-            false => is_bin(&probe.file_name()) && !is_half(probe),
+        let named = if probe.is_folder {
+            probe.names().any(|name| is_bin(name) && !name.contains('/'))
+                && !probe.names().any(|name| name == "meta.json")
+        } else {
+            is_bin(&probe.file_name()) && !is_half(probe)
         };
         match (&probe.manifest, named) {
             (Some(manifest), _) if manifest.format == self.name() => Confidence::Yes,
@@ -87,17 +86,16 @@ impl Format for Tokens {
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
-        let mut keys: Vec<String> = match probe.is_folder {
-            true => {
-                let named = |is: fn(&str) -> bool| -> Vec<String> {
-                    let top = probe.names().filter(|name| is(name) && !name.contains('/'));
-                    top.map(|name| probe.below(name)).collect()
-                };
-                let bins = named(is_bin);
-                // Some programs call headerless files so; numpy's own begin otherwise and are refused.
-                if bins.is_empty() { named(|name| key::has_suffix(name, ".npy")) } else { bins }
-            }
-            false => vec![probe.key.clone()],
+        let mut keys: Vec<String> = if probe.is_folder {
+            let named = |is: fn(&str) -> bool| -> Vec<String> {
+                let top = probe.names().filter(|name| is(name) && !name.contains('/'));
+                top.map(|name| probe.below(name)).collect()
+            };
+            let bins = named(is_bin);
+            // Some programs call headerless files so; numpy's own begin otherwise and are refused.
+            if bins.is_empty() { named(|name| key::has_suffix(name, ".npy")) } else { bins }
+        } else {
+            vec![probe.key.clone()]
         };
         if keys.is_empty() {
             return Err(Error::not_found("expected `.bin` files, found none").at(probe.display()));
@@ -179,9 +177,10 @@ fn refuse_halves(probe: &Probe, keys: &[String]) -> Result<()> {
 
 // The file with the IDs: by its name the one that it was compressed to, expanded, or the file itself.
 fn ids(probe: &Probe, key: &str, options: &Options) -> Result<Arc<dyn Object>> {
-    match plain_name(key) == key {
-        true => probe.store.open(key),
-        false => expanded(&probe.store, key, options.cache_limit),
+    if plain_name(key) == key {
+        probe.store.open(key)
+    } else {
+        expanded(&probe.store, key, options.cache_limit)
     }
 }
 
@@ -196,14 +195,13 @@ fn dtype(written: Option<DType>, asked: Option<DType>, probe: &Probe) -> Result<
         (Some(dtype), _) | (None, Some(dtype)) => dtype,
         (None, None) => return Ok(None),
     };
-    match DTYPES.contains(&dtype) {
-        true => Ok(Some(dtype)),
-        false => {
-            let names: Vec<_> = DTYPES.iter().map(|d| d.name()).collect();
-            Err(Error::config(format!("token files do not hold {dtype}"))
-                .at(probe.display())
-                .hint(format!("one of {}", names.join(", "))))
-        }
+    if DTYPES.contains(&dtype) {
+        Ok(Some(dtype))
+    } else {
+        let names: Vec<_> = DTYPES.iter().map(|d| d.name()).collect();
+        Err(Error::config(format!("token files do not hold {dtype}"))
+            .at(probe.display())
+            .hint(format!("one of {}", names.join(", "))))
     }
 }
 

@@ -27,11 +27,12 @@ impl Id {
     /// # Errors
     /// `Config` when it does not fit.
     pub(super) fn new(dtype: DType, id: i64) -> Result<Id> {
-        match dtype.holds(id) {
-            true => Ok(Id { dtype, bits: id as u64 }),
-            false => Err(Error::config(format!("the EOS token {id} does not fit {dtype}"))
+        if dtype.holds(id) {
+            Ok(Id { dtype, bits: id as u64 })
+        } else {
+            Err(Error::config(format!("the EOS token {id} does not fit {dtype}"))
                 .field("eos")
-                .hint("is @dtype@ the one that the token IDs were written in?")),
+                .hint("is @dtype@ the one that the token IDs were written in?"))
         }
     }
 

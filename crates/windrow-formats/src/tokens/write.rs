@@ -77,9 +77,10 @@ impl WriteFormat for WriteTokens {
         }
         let name = if is_corpus { STREAM } else { begin.name };
         let from: Kept = begin.continued("a token file")?;
-        let sums = match is_corpus && self.block_sums {
-            true => Some(ChecksumsWriter::at(begin.work.join(CHECKSUMS_FILE), [])?),
-            false => None,
+        let sums = if is_corpus && self.block_sums {
+            Some(ChecksumsWriter::at(begin.work.join(CHECKSUMS_FILE), [])?)
+        } else {
+            None
         };
         Ok(Box::new(Writer {
             work: begin.work.to_path_buf(),

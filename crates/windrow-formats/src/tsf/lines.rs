@@ -152,9 +152,8 @@ impl Lines<'_> {
             writer.put_text(literal)?;
             count += 1;
             if end != Some(b',') {
-                let text = |extras: &Map<String, Value>| match extras.is_empty() {
-                    true => String::new(),
-                    false => Value::Object(extras.clone()).to_string(),
+                let text = |extras: &Map<String, Value>| {
+                    if extras.is_empty() { String::new() } else { Value::Object(extras.clone()).to_string() }
                 };
                 let known = text(&extras).len() as u64;
                 add_times(&mut extras, freq);

@@ -31,9 +31,10 @@ impl Format for Tsf {
     }
 
     fn recognise(&self, probe: &Probe) -> Confidence {
-        match !probe.is_folder && plain_name(&probe.file_name()).ends_with(".tsf") {
-            true => Confidence::Maybe,
-            false => Confidence::No,
+        if !probe.is_folder && plain_name(&probe.file_name()).ends_with(".tsf") {
+            Confidence::Maybe
+        } else {
+            Confidence::No
         }
     }
 

@@ -187,9 +187,10 @@ impl Splits {
                         names.contains(name)
                     }
                 };
-                match known && seen.insert(name.to_string()) {
-                    true => Ok(()),
-                    false => Err(self.wrong(format!("{name:?} is excluded, which is not there, or twice"))),
+                if known && seen.insert(name.to_string()) {
+                    Ok(())
+                } else {
+                    Err(self.wrong(format!("{name:?} is excluded, which is not there, or twice")))
                 }
             })
             .map_err(|e| e.or_at(&self.name))?;

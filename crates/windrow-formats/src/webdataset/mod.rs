@@ -79,17 +79,11 @@ impl Format for WebDataset {
                 || BESIDE.iter().any(|suffix| name.ends_with(suffix))
                 || stems.iter().any(|stem| name.starts_with(stem))
         };
-        match probe.names().all(is_beside) {
-            true => Confidence::Yes,
-            false => Confidence::Maybe,
-        }
+        if probe.names().all(is_beside) { Confidence::Yes } else { Confidence::Maybe }
     }
 
     fn joins(&self, probe: &Probe) -> Vec<String> {
-        match self.defines_splits(probe) {
-            true => Vec::new(),
-            false => names_to_join(probe, &keys(probe)),
-        }
+        if self.defines_splits(probe) { Vec::new() } else { names_to_join(probe, &keys(probe)) }
     }
 
     fn defines_splits(&self, probe: &Probe) -> bool {

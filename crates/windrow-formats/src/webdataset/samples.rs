@@ -39,10 +39,7 @@ impl Shard {
         let (mut low, mut high) = (0, self.excluded.len());
         while low < high {
             let middle = low.midpoint(high);
-            match before(middle) <= local {
-                true => low = middle + 1,
-                false => high = middle,
-            }
+            if before(middle) <= local { low = middle + 1 } else { high = middle }
         }
         local + low as u64
     }
@@ -112,13 +109,11 @@ impl Samples {
             Column { name, holds, exact: String::new(), kind }
         };
         // Samples with other members each are records of their own, not rows of the same columns.
-        let columns = match is_uniform || options.column.is_some() || options.columns.is_some() {
-            false => vec![column(WHOLE, "members by suffix", Kind::Value)],
-            true => {
-                let of =
-                    |suffix: &&str| column(suffix, Coding::of(suffix).describe(), Coding::of(suffix).kind());
-                std::iter::once(column(KEY, "text", Kind::Value)).chain(suffixes.iter().map(of)).collect()
-            }
+        let columns = if is_uniform || options.column.is_some() || options.columns.is_some() {
+            let of = |suffix: &&str| column(suffix, Coding::of(suffix).describe(), Coding::of(suffix).kind());
+            std::iter::once(column(KEY, "text", Kind::Value)).chain(suffixes.iter().map(of)).collect()
+        } else {
+            vec![column(WHOLE, "members by suffix", Kind::Value)]
         };
         Ok(Samples { columns, files, shards, firsts, fills: options.columns.is_some() })
     }
@@ -155,12 +150,13 @@ impl Samples {
             }
             found.members.push((suffix, member.data));
         }
-        match found.members.is_empty() {
-            false => Ok(found),
-            true => Err(Error::new(ErrorKind::Stale, "the file changed after it was opened")
+        if found.members.is_empty() {
+            Err(Error::new(ErrorKind::Stale, "the file changed after it was opened")
                 .at(object.name())
                 .record(sample)
-                .byte(start)),
+                .byte(start))
+        } else {
+            Ok(found)
         }
     }
 

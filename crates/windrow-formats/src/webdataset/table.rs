@@ -73,10 +73,7 @@ impl Table {
         let text = table.read(suffixes, text as usize, &mut scratch)?;
         let suffixes = serde_json::from_slice(text).map_err(|_| damaged())?;
         let found = Table { count, suffixes, is_uniform, size, table };
-        match found.place(count)? <= size {
-            true => Ok(found),
-            false => Err(found.damaged()),
-        }
+        if found.place(count)? <= size { Ok(found) } else { Err(found.damaged()) }
     }
 
     fn damaged(&self) -> Error {
@@ -99,10 +96,7 @@ impl Table {
     /// `Corrupt` when the cache was damaged.
     pub(super) fn range(&self, sample: u64) -> Result<Range<u64>> {
         let (start, end) = (self.place(sample)?, self.place(sample + 1)?);
-        match start < end && end <= self.size {
-            true => Ok(start..end),
-            false => Err(self.damaged()),
-        }
+        if start < end && end <= self.size { Ok(start..end) } else { Err(self.damaged()) }
     }
 }
 

@@ -85,20 +85,19 @@ impl Coding {
     /// # Errors
     /// `Corrupt` or `Unsupported` saying what is wrong, with the byte in the member where that is known.
     pub(super) fn value(self, bytes: &[u8]) -> Result<Value> {
-        match self.is_packed {
-            true => {
-                let unpacked = unpack(bytes)?;
-                // Of no use in what is compressed.
-                self.holds.value(&unpacked).map_err(|e| match e.place().byte {
-                    Some(at) => {
-                        let what = format!("{}, at byte {at} of what it expands to", e.message());
-                        let error = Error::new(e.kind(), what);
-                        e.hint_text().map(str::to_string).into_iter().fold(error, Error::hint)
-                    }
-                    None => e,
-                })
-            }
-            false => self.holds.value(bytes),
+        if self.is_packed {
+            let unpacked = unpack(bytes)?;
+            // Of no use in what is compressed.
+            self.holds.value(&unpacked).map_err(|e| match e.place().byte {
+                Some(at) => {
+                    let what = format!("{}, at byte {at} of what it expands to", e.message());
+                    let error = Error::new(e.kind(), what);
+                    e.hint_text().map(str::to_string).into_iter().fold(error, Error::hint)
+                }
+                None => e,
+            })
+        } else {
+            self.holds.value(bytes)
         }
     }
 
@@ -167,10 +166,12 @@ pub(super) fn encode(column: &str, value: &Value) -> Result<Option<(String, Vec<
         }
     };
     let name = column.to_lowercase();
-    let suffix = match Coding::of(&name) == (Coding { is_packed: false, holds }) && !name.is_empty() {
-        true => name,
-        false if name.is_empty() => ending.to_string(),
-        false => format!("{name}.{ending}"),
+    let suffix = if Coding::of(&name) == (Coding { is_packed: false, holds }) && !name.is_empty() {
+        name
+    } else if name.is_empty() {
+        ending.to_string()
+    } else {
+        format!("{name}.{ending}")
     };
     Ok(Some((suffix, bytes)))
 }
@@ -250,10 +251,7 @@ fn npy(bytes: &[u8]) -> Result<Array> {
     let (dtype, width) = (header.element.dtype, header.element.size());
     // The header was compared with the size.
     let stored = bytes.get(header.data_start as usize..).unwrap_or_default();
-    let mut numbers = match header.fortran {
-        true => c_order(stored, width, &header.shape),
-        false => stored.to_vec(),
-    };
+    let mut numbers = if header.fortran { c_order(stored, width, &header.shape) } else { stored.to_vec() };
     if header.element.big_endian {
         numbers.chunks_exact_mut(width).for_each(<[u8]>::reverse);
     }

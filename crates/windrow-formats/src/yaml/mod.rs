@@ -38,9 +38,10 @@ impl Format for Yaml {
     fn recognise(&self, probe: &Probe) -> Confidence {
         let name = probe.file_name();
         let plain = plain_name(&name);
-        match !probe.is_folder && (plain.ends_with(".yaml") || plain.ends_with(".yml")) {
-            true => Confidence::Maybe,
-            false => Confidence::No,
+        if !probe.is_folder && (plain.ends_with(".yaml") || plain.ends_with(".yml")) {
+            Confidence::Maybe
+        } else {
+            Confidence::No
         }
     }
 

@@ -12,9 +12,10 @@ use windrow_formats::FORMATS;
 
 /// Opens a file from the folder it lies in, a folder from itself.
 pub(crate) fn open_with(path: &Path, options: &Options) -> Result<SharedSource> {
-    let (root, key) = match path.is_dir() {
-        true => (path, String::new()),
-        false => (path.parent().unwrap(), path.file_name().unwrap().to_str().unwrap().to_string()),
+    let (root, key) = if path.is_dir() {
+        (path, String::new())
+    } else {
+        (path.parent().unwrap(), path.file_name().unwrap().to_str().unwrap().to_string())
     };
     let store = Local::new(root).io(options.io).allow_outside(options.allow_outside);
     format::open(FORMATS, &Probe::at(FORMATS, Arc::new(store), &key)?, options)

@@ -32,9 +32,10 @@ fn forager_case(name: &str) -> (tempfile::TempDir, Value) {
     let case = golden("3_forager").join(name);
     let base = tempfile::tempdir().unwrap();
     copy_folder(&case.join("expected_index"), &base.path().join("index"));
-    match case.join("expected_samples").is_dir() {
-        true => copy_folder(&case.join("expected_samples"), &base.path().join("tokenized-samples")),
-        false => copy_folder(&case.join("input"), base.path()),
+    if case.join("expected_samples").is_dir() {
+        copy_folder(&case.join("expected_samples"), &base.path().join("tokenized-samples"))
+    } else {
+        copy_folder(&case.join("input"), base.path())
     }
     (base, json_at(&case.join("case.json")))
 }

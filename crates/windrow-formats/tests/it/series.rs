@@ -57,10 +57,8 @@ fn same(found: &[f64], expected: &[f64], case: &str) {
 }
 
 fn conforms(source: &SharedSource, located: bool, case: &str) {
-    let checked = conformance::check(source.as_ref()).and_then(|()| match located {
-        true => conformance::check_located(source.as_ref(), &bytes_at),
-        false => Ok(()),
-    });
+    let checked = conformance::check(source.as_ref())
+        .and_then(|()| if located { conformance::check_located(source.as_ref(), &bytes_at) } else { Ok(()) });
     checked.unwrap_or_else(|e| panic!("{case}: {e}"));
 }
 

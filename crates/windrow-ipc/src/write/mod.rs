@@ -123,10 +123,7 @@ impl StreamWriter {
         self.size += size;
         let is_unknown = || self.fields.iter().any(|field| field.of.is_unknown());
         let is_enough = first.len() >= MOST_ROWS || self.size >= BATCH;
-        match is_enough && (self.size >= MOST_WAITING || !is_unknown()) {
-            true => self.begin(put),
-            false => Ok(()),
-        }
+        if is_enough && (self.size >= MOST_WAITING || !is_unknown()) { self.begin(put) } else { Ok(()) }
     }
 
     /// Writes the rest and the mark of the end.

@@ -122,9 +122,10 @@ impl<'a, 'b> Machine<'a, 'b> {
     pub(crate) fn pop(&mut self) -> Result<Value> {
         // What is below a mark belongs to whoever set it.
         let floor = self.marks.last().copied().unwrap_or(0);
-        match self.stack.len() > floor {
-            true => self.stack.pop().ok_or_else(|| self.arena.wrong("expected a value, found none")),
-            false => Err(self.arena.wrong("expected a value, found none")),
+        if self.stack.len() > floor {
+            self.stack.pop().ok_or_else(|| self.arena.wrong("expected a value, found none"))
+        } else {
+            Err(self.arena.wrong("expected a value, found none"))
         }
     }
 
@@ -393,9 +394,10 @@ impl<'a, 'b> Machine<'a, 'b> {
             0x95 => {
                 let size = self.unsigned(8)?;
                 let left = self.input.len().saturating_sub(self.at) as u64;
-                match size <= left {
-                    true => Ok(()),
-                    false => Err(self.arena.wrong(format!("a frame of {size} bytes, where {left} are left"))),
+                if size <= left {
+                    Ok(())
+                } else {
+                    Err(self.arena.wrong(format!("a frame of {size} bytes, where {left} are left")))
                 }
             }
             b'(' => {

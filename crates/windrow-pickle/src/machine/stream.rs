@@ -61,10 +61,7 @@ pub(crate) fn begin(machine: &mut Machine<'_, '_>) -> Result<()> {
     let big_endian = info.iter().any(|(key, value)| {
         machine.arena.text(*key) == Some("little_endian") && *value == Value::Bool(false)
     });
-    match is_magic && version == Value::Int(1001) && !big_endian {
-        true => Ok(()),
-        false => Err(unknown()),
-    }
+    if is_magic && version == Value::Int(1001) && !big_endian { Ok(()) } else { Err(unknown()) }
 }
 
 fn unknown() -> Error {

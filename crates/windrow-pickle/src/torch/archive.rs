@@ -118,9 +118,10 @@ impl<'a> TorchArchive<'a> {
         // What is said of its size may be wrong.
         let read = (&mut entry).take(most + 1).read_to_end(&mut bytes);
         read.map_err(|e| damaged(format!("it is damaged: {e}")))?;
-        match bytes.len() as u64 > most {
-            true => Err(damaged(format!("it expands to more than {most} bytes"))),
-            false => Ok(bytes),
+        if bytes.len() as u64 > most {
+            Err(damaged(format!("it expands to more than {most} bytes")))
+        } else {
+            Ok(bytes)
         }
     }
 }

@@ -212,8 +212,9 @@ fn rows_of(place: &dyn Place, layout: &dyn Parts, part: &Part) -> Result<Vec<u8>
         return Err(wrong(format!("{} bytes, expected {} rows of {ROW}", object.size(), part.records)));
     }
     let bytes = read_whole(object.as_ref(), 0, row.size)?;
-    match row.xxh3.as_deref() == Some(hex(xxh3_64(&bytes)).as_str()) {
-        true => Ok(bytes),
-        false => Err(wrong("the rows are not those that were written".to_string())),
+    if row.xxh3.as_deref() == Some(hex(xxh3_64(&bytes)).as_str()) {
+        Ok(bytes)
+    } else {
+        Err(wrong("the rows are not those that were written".to_string()))
     }
 }

@@ -201,12 +201,10 @@ impl Job {
             behind =
                 behind.checked_add(input.tasks).ok_or_else(|| corrupt("too many tasks").field("inputs"))?;
         }
-        match behind == job.tasks && job.hash == job.hash_of_itself() {
-            true => Ok(job),
-            false => {
-                Err(corrupt("the job was changed after it was planned: its hash is another one")
-                    .field("hash"))
-            }
+        if behind == job.tasks && job.hash == job.hash_of_itself() {
+            Ok(job)
+        } else {
+            Err(corrupt("the job was changed after it was planned: its hash is another one").field("hash"))
         }
     }
 
@@ -269,9 +267,10 @@ impl Job {
         let named = |lock: Option<&TokenizerLock>| {
             lock.map_or("none".to_string(), |lock| format!("{} ({})", lock.name, lock.hash))
         };
-        match TokenizerLock::are_same(self.tokenizer.as_ref(), found) {
-            true => Ok(()),
-            false => Err(differs("the tokenizer", &named(self.tokenizer.as_ref()), &named(found))),
+        if TokenizerLock::are_same(self.tokenizer.as_ref(), found) {
+            Ok(())
+        } else {
+            Err(differs("the tokenizer", &named(self.tokenizer.as_ref()), &named(found)))
         }
     }
 
@@ -289,13 +288,14 @@ impl Job {
                 return Err(differs(&format!("option {name}"), &of(&self.options), &of(&found.options)));
             }
         }
-        match (self.dtype, self.vocab_size, self.eos) == (found.dtype, found.vocab_size, found.eos) {
-            true => Ok(()),
-            false => Err(differs(
+        if (self.dtype, self.vocab_size, self.eos) == (found.dtype, found.vocab_size, found.eos) {
+            Ok(())
+        } else {
+            Err(differs(
                 "dtype, vocabulary and EOS token",
                 &json!([self.dtype, self.vocab_size, self.eos]),
                 &json!([found.dtype, found.vocab_size, found.eos]),
-            )),
+            ))
         }
     }
 }
@@ -315,11 +315,12 @@ pub(super) fn tasks_of(size: u64, task_bytes: u64) -> u64 {
 /// # Errors
 /// `Unsupported`.
 pub(super) fn refuse_secrets(path: &Path) -> Result<()> {
-    match without_secrets(&path.to_string_lossy()).len() < path.as_os_str().len() && is_url(path) {
-        true => Err(Error::unsupported("a URL with a query or a password is not written into a job")
+    if without_secrets(&path.to_string_lossy()).len() < path.as_os_str().len() && is_url(path) {
+        Err(Error::unsupported("a URL with a query or a password is not written into a job")
             .at(path)
-            .hint("give what the server asks for as headers (store_options), or copy the data to a path")),
-        false => Ok(()),
+            .hint("give what the server asks for as headers (store_options), or copy the data to a path"))
+    } else {
+        Ok(())
     }
 }
 

@@ -96,9 +96,10 @@ impl Place for Folder {
 
     fn show(&self, draft: &Path, name: &str) -> Result<()> {
         let path = self.root.join(name);
-        let shown = match files::link_new(draft, &path)? {
-            true => Ok(()),
-            false => same(&Local::new(&self.root).io(Io::Pread), name, draft),
+        let shown = if files::link_new(draft, &path)? {
+            Ok(())
+        } else {
+            same(&Local::new(&self.root).io(Io::Pread), name, draft)
         };
         files::remove(draft)?;
         shown
@@ -157,9 +158,10 @@ fn same(store: &dyn Store, name: &str, draft: &Path) -> Result<()> {
     };
     let there = hash(store.open(name)?.as_ref())?;
     let made = hash(Local::new(draft).io(Io::Pread).open("")?.as_ref())?;
-    match there == made {
-        true => Ok(()),
-        false => Err(Error::new(
+    if there == made {
+        Ok(())
+    } else {
+        Err(Error::new(
             Kind::Exists,
             format!(
                 "it has {} bytes with hash {}, this run made {} with {}",
@@ -169,7 +171,7 @@ fn same(store: &dyn Store, name: &str, draft: &Path) -> Result<()> {
                 hex(made.1)
             ),
         )
-        .at(store.display(name))),
+        .at(store.display(name)))
     }
 }
 

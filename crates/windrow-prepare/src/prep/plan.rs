@@ -74,8 +74,9 @@ pub fn plan_tokenize(
 
 /// Of those in stores the manifest keeps the URL.
 pub(super) fn kept(path: &Path, row: &FileRow) -> FileRow {
-    match is_url(path) {
-        true => FileRow { name: without_secrets(&path.to_string_lossy()), ..row.clone() },
-        false => row.clone(),
+    if is_url(path) {
+        FileRow { name: without_secrets(&path.to_string_lossy()), ..row.clone() }
+    } else {
+        row.clone()
     }
 }

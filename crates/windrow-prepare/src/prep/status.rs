@@ -76,9 +76,10 @@ pub(super) fn each_part(
         };
         let has_size =
             |file: &FileRow| sizes.get(&key::below(layout.folder(), &file.name)) == Some(&file.size);
-        match part.job == job.hash && part.task == task && part.files.iter().all(has_size) {
-            true => take(part),
-            false => Ok(()),
+        if part.job == job.hash && part.task == task && part.files.iter().all(has_size) {
+            take(part)
+        } else {
+            Ok(())
         }
     };
     let serve = || {

@@ -103,9 +103,10 @@ impl Worker<'_> {
         };
         let mut ask = || check(watch);
         let threads = self.options.threads.unwrap_or_else(cores);
-        let done = match self.encode.parallel() {
-            true => pipeline::in_parallel(chunks, threads, &work, &mut ask, &mut take),
-            false => pipeline::in_line(&mut |room| chunks.read(room), &work, &mut ask, &mut take),
+        let done = if self.encode.parallel() {
+            pipeline::in_parallel(chunks, threads, &work, &mut ask, &mut take)
+        } else {
+            pipeline::in_line(&mut |room| chunks.read(room), &work, &mut ask, &mut take)
         };
         done.and_then(|()| ask()).map_err(|e| numbered(e, &texts[0], from))?;
         let width = rules.dtype.size() as u64;

@@ -72,9 +72,10 @@ fn existing_folder(
         return Ok(None);
     }
     if options.overwrite {
-        return match options.to.is_one(out) {
-            true => Ok(None),
-            false => Err(Error::new(
+        return if options.to.is_one(out) {
+            Ok(None)
+        } else {
+            Err(Error::new(
                 Kind::Exists,
                 format!(
                     "the output exists and holds something other than {}; nothing was changed",
@@ -82,7 +83,7 @@ fn existing_folder(
                 ),
             )
             .at(out)
-            .hint("--overwrite replaces a data set of the same format only")),
+            .hint("--overwrite replaces a data set of the same format only"))
         };
     }
     let found = Probe::at(table, Arc::new(Local::new(out)), "").ok().filter(|found| found.part_of.is_none());
@@ -103,9 +104,10 @@ fn is_same(manifest: &Manifest, wanted: &Manifest) -> bool {
 pub(super) fn unchanged(out: &Path, manifest: &Manifest) -> Report {
     let count = |name: &str| manifest.statistics.get(name).and_then(Value::as_u64).unwrap_or(0);
     // Chunks are counted, not listed.
-    let (files, output_bytes) = match manifest.files.is_empty() {
-        true => (count(CHUNK_FILES), count(CHUNK_BYTES)),
-        false => (manifest.files.len() as u64, manifest.files.iter().map(|f| f.size).sum()),
+    let (files, output_bytes) = if manifest.files.is_empty() {
+        (count(CHUNK_FILES), count(CHUNK_BYTES))
+    } else {
+        (manifest.files.len() as u64, manifest.files.iter().map(|f| f.size).sum())
     };
     Report {
         unchanged: true,

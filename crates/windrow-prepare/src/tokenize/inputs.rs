@@ -189,12 +189,13 @@ impl<'a> At<'a> {
         let rows: Vec<&'static dyn Format> =
             self.of_rows().filter(|format| format.recognise(&probe) >= least).collect();
         self.refuse_mixed(&probe, &rows, &lines)?;
-        let chosen = match lines.is_empty() {
-            true => match choose(self.table, &probe, None) {
+        let chosen = if lines.is_empty() {
+            match choose(self.table, &probe, None) {
                 Err(e) if e.is_of_the_run() => return Err(e),
                 found => found.ok().filter(|format| is_of_rows(*format)),
-            },
-            false => None,
+            }
+        } else {
+            None
         };
         Ok(match chosen {
             Some(format) => Holding::Rows(Box::new(probe), format),
@@ -241,10 +242,11 @@ impl<'a> At<'a> {
     fn probe(&self) -> Result<Probe> {
         if is_url(&self.path) {
             let (store, key) = self.places.0.at(&self.path)?;
-            return match self.is_folder {
-                true => Probe::at(self.table, self.root()?, ""),
+            return if self.is_folder {
+                Probe::at(self.table, self.root()?, "")
+            } else {
                 // So that what is beside it can be found.
-                false => Probe::at(self.table, store, &key),
+                Probe::at(self.table, store, &key)
             };
         }
         let (root, key) = match (self.is_folder, self.path.parent(), self.path.file_name()) {
@@ -276,11 +278,12 @@ impl<'a> At<'a> {
         let found: Vec<String> = (rows.iter().filter_map(first).chain(lines))
             .map(|(title, name)| format!("{title} ({name})"))
             .collect();
-        match found.len() > 1 {
-            false => Ok(()),
-            true => Err(Error::config(format!("the folder holds several formats: {}", found.join(", ")))
+        if found.len() > 1 {
+            Err(Error::config(format!("the folder holds several formats: {}", found.join(", ")))
                 .at(&self.path)
-                .hint("name the files of one of them, or move the others elsewhere")),
+                .hint("name the files of one of them, or move the others elsewhere"))
+        } else {
+            Ok(())
         }
     }
 }

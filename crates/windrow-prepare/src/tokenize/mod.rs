@@ -312,9 +312,10 @@ impl Task<'_> {
         let threads = self.options.threads.unwrap_or_else(cores);
         let mut ask = || check(self.watch);
         // One thread reads and encodes while this one writes beside it.
-        let done = match self.encode.parallel() {
-            true => pipeline::in_parallel(chunks, threads, &encoding, &mut ask, &mut take),
-            false => pipeline::in_line(&mut |room| chunks.read(room), &encoding, &mut ask, &mut take),
+        let done = if self.encode.parallel() {
+            pipeline::in_parallel(chunks, threads, &encoding, &mut ask, &mut take)
+        } else {
+            pipeline::in_line(&mut |room| chunks.read(room), &encoding, &mut ask, &mut take)
         };
         let done = done.and_then(|()| ask());
         if let Err(e) = done {

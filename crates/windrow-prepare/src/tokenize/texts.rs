@@ -61,9 +61,8 @@ pub fn tokenize_texts(
         Corpus { table, out, options, rules: &rules, stems: vec![STEM.to_string()], wanted, inputs: &[] };
     let handed = RefCell::new(Handed::new(texts, rules.skips));
     corpus.make_unless(
-        |manifest| match is_of(manifest, &mut handed.borrow_mut(), watch)? {
-            true => Ok(()),
-            false => Err(output::differs(out)),
+        |manifest| {
+            if is_of(manifest, &mut handed.borrow_mut(), watch)? { Ok(()) } else { Err(output::differs(out)) }
         },
         |work, packing, can_continue| {
             let task = Task { packing, rules: &rules, encode, options, watch };
@@ -155,9 +154,10 @@ impl Task<'_> {
 }
 
 fn others(packed: Seen, found: Seen) -> Error {
-    let what = match found.texts < packed.texts {
-        true => format!("there are {} texts; a run that was stopped had {}", found.texts, packed.texts),
-        false => format!("a run that was stopped had other texts up to number {}", packed.texts),
+    let what = if found.texts < packed.texts {
+        format!("there are {} texts; a run that was stopped had {}", found.texts, packed.texts)
+    } else {
+        format!("a run that was stopped had other texts up to number {}", packed.texts)
     };
     Error::new(Kind::Stale, what)
         .hint("what it left is removed: run it again, and it begins with the first text")

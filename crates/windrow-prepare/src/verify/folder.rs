@@ -280,13 +280,12 @@ impl Work<'_> {
             let path = base.join(&entry.key);
             let (before, is_there) = (self.out.findings.n_problems, self.places.has(&base.join(file))?);
             let name = key::name_of(file);
-            let manifest = match is_there {
-                true => self.manifest_beside(&path, name)?,
+            let manifest = if is_there {
+                self.manifest_beside(&path, name)?
+            } else {
                 // Its file is lost, or it is something else of that name.
-                false => {
-                    let object = self.places.root(&path)?.open("");
-                    object.and_then(|object| format::manifest_beside(self.table, object.as_ref(), name)).ok()
-                }
+                let object = self.places.root(&path)?.open("");
+                object.and_then(|object| format::manifest_beside(self.table, object.as_ref(), name)).ok()
             };
             let Some(manifest) = manifest else { continue };
             let folder = key::folder_of(file);

@@ -60,15 +60,15 @@ pub fn verify_from(
     watch: &dyn Watch,
 ) -> Result<Findings> {
     let places = Places(stores);
-    let path = match is_url(path) {
-        false => std::path::absolute(path).map_err(|e| Error::io("find it", path, e))?,
+    let path = if !is_url(path) {
+        std::path::absolute(path).map_err(|e| Error::io("find it", path, e))?
+    } else if without_secrets(&path.to_string_lossy()).len() < path.as_os_str().len() {
         // What is beside it could not be asked for.
-        true if without_secrets(&path.to_string_lossy()).len() < path.as_os_str().len() => {
-            return Err(Error::unsupported("a URL with a query or a password is not verified")
-                .at(path)
-                .hint("copy the data to a path, or give what the server asks for as headers"));
-        }
-        true => path.to_path_buf(),
+        return Err(Error::unsupported("a URL with a query or a password is not verified")
+            .at(path)
+            .hint("copy the data to a path, or give what the server asks for as headers"));
+    } else {
+        path.to_path_buf()
     };
     let root = places.root(&path)?;
     let is_folder = root.entry("")?.is_folder;
@@ -221,10 +221,9 @@ impl Work<'_> {
         }
         let probe = Probe::at(self.table, self.places.root(root)?, key)?;
         let is_compressed = !probe.is_folder && Compression::of_head(&probe.head).is_some();
-        format::choose(self.table, &probe, None).map(drop).map_err(|e| match is_compressed {
-            true => e,
-            false => e.hint("nothing was checked: is the path right?"),
-        })
+        format::choose(self.table, &probe, None)
+            .map(drop)
+            .map_err(|e| if is_compressed { e } else { e.hint("nothing was checked: is the path right?") })
     }
 
     // What the manifest of the pair that the file is half of, or that of its folder, says of it and of its other half.

@@ -34,14 +34,13 @@ pub fn convert(
 /// # Errors
 /// `NotFound`.
 pub(crate) fn refuse_empty(source: &dyn Source, options: &WriteOptions) -> Result<()> {
-    match source.is_empty() && !options.allow_empty {
-        false => Ok(()),
-        true => {
-            let file = source.files().into_iter().next().map(|info| info.file);
-            Err(Error::config("there are no records to convert").at(file.unwrap_or_default()).hint(
+    if source.is_empty() && !options.allow_empty {
+        let file = source.files().into_iter().next().map(|info| info.file);
+        Err(Error::config("there are no records to convert").at(file.unwrap_or_default()).hint(
                 "a copy that was cut short may be empty: fetch it again; @allow_empty=true@ writes an empty output",
             ))
-        }
+    } else {
+        Ok(())
     }
 }
 
@@ -107,10 +106,8 @@ fn written(
     }
     for record in 0..source.len() {
         let len = stored.length(record)?;
-        let mask = match writer.mask.is_taken() {
-            true => learned(source, Span { record, start: 0, len })?,
-            false => None,
-        };
+        let mask =
+            if writer.mask.is_taken() { learned(source, Span { record, start: 0, len })? } else { None };
         let extras = writer.mask.kept(source.extras(record)?, mask.as_deref());
         let most = if writer.takes_parts() { PART } else { len };
         let mut start = 0;

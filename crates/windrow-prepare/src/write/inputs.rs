@@ -14,9 +14,8 @@ use windrow_core::{Error, Result};
 /// `Config` naming the file that it reads.
 pub fn refuse_inputs(source: &dyn Source, out: &Path, format: &dyn WriteFormat) -> Result<()> {
     let is_far = is_url(out);
-    let place = |path: PathBuf| match is_far {
-        true => Some(without_secrets(&path.to_string_lossy()).into()),
-        false => real_path(&path),
+    let place = |path: PathBuf| {
+        if is_far { Some(without_secrets(&path.to_string_lossy()).into()) } else { real_path(&path) }
     };
     let places: Vec<PathBuf> = written(out, format).into_iter().filter_map(place).collect();
     if places.is_empty() {

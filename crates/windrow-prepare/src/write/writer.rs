@@ -474,10 +474,11 @@ fn check_ending(name: &str, endings: &[&str]) -> Result<()> {
         )
         .hint("leave the ending out and compress it afterwards"));
     }
-    match endings.iter().any(|end| name.ends_with(end)) {
-        true => Ok(()),
-        false => Err(Error::config(format!("expected a name that ends in {}", endings[0]))
-            .hint("it would not be known by another one when it is opened")),
+    if endings.iter().any(|end| name.ends_with(end)) {
+        Ok(())
+    } else {
+        Err(Error::config(format!("expected a name that ends in {}", endings[0]))
+            .hint("it would not be known by another one when it is opened"))
     }
 }
 

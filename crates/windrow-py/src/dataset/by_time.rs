@@ -26,15 +26,16 @@ pub(crate) fn times(given: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
 /// # Errors
 /// `TypeError` for what is not a number of values.
 pub(crate) fn numbers(given: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
-    match given.is_instance_of::<PyString>() {
-        true => Err(PyTypeError::new_err(format!(
+    if given.is_instance_of::<PyString>() {
+        Err(PyTypeError::new_err(format!(
             "last: expected a number of values, or a list of them, found {}",
             said(given)?
-        ))),
-        false => match given.try_iter() {
+        )))
+    } else {
+        match given.try_iter() {
             Ok(several) => several.map(|one| Ok(one?.extract::<Count>()?.0)).collect(),
             Err(_) => Ok(vec![given.extract::<Count>()?.0]),
-        },
+        }
     }
 }
 
@@ -62,9 +63,10 @@ fn is_time(given: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 fn time(given: &Bound<'_, PyAny>) -> PyResult<String> {
-    match given.is_instance_of::<PyString>() || is_time(given)? {
-        true => Ok(given.str()?.to_string()),
-        false => Err(not_a_time(given)?),
+    if given.is_instance_of::<PyString>() || is_time(given)? {
+        Ok(given.str()?.to_string())
+    } else {
+        Err(not_a_time(given)?)
     }
 }
 

@@ -175,15 +175,12 @@ fn recipe_of(given: &Bound<'_, PyAny>) -> PyResult<Recipe> {
     if let Ok(loader) = given.cast::<Loader>() {
         return loader.get().running().builder(py)?.recipe().or_raise(py);
     }
-    let read = match given.is_instance_of::<PyDict>() {
-        true => {
-            let text: String = py.import("json")?.call_method1("dumps", (given,))?.extract()?;
-            Recipe::from_json(&text)
-        }
-        false => {
-            let path = path_of(given)?;
-            Recipe::open(&path)
-        }
+    let read = if given.is_instance_of::<PyDict>() {
+        let text: String = py.import("json")?.call_method1("dumps", (given,))?.extract()?;
+        Recipe::from_json(&text)
+    } else {
+        let path = path_of(given)?;
+        Recipe::open(&path)
     };
     read.map_err(|e| e.hint(HINT)).or_raise(py)
 }

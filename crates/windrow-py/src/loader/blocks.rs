@@ -145,9 +145,10 @@ pub(crate) fn shuffle(given: &Bound<'_, PyAny>, names: &[String]) -> PyResult<Sh
 fn of_parts(given: &Bound<'_, PyDict>, names: &[String]) -> PyResult<Shuffle> {
     let py = given.py();
     let refused = |message: String| {
-        let hint = match names.is_empty() {
-            true => "a view takes one: shuffle=wr.Blocks()".to_string(),
-            false => format!("name every part: {}", names.join(", ")),
+        let hint = if names.is_empty() {
+            "a view takes one: shuffle=wr.Blocks()".to_string()
+        } else {
+            format!("name every part: {}", names.join(", "))
         };
         raise(py, &Error::config(message).field("shuffle").hint(hint))
     };

@@ -124,10 +124,7 @@ impl Loader {
     /// (5, 0)
     #[pyo3(signature = (epoch, /))]
     fn set_epoch(&self, py: Python<'_>, epoch: Count) -> PyResult<()> {
-        match self.running().cursor().epoch == epoch.0 {
-            true => Ok(()),
-            false => self.running().begin(py, epoch.0),
-        }
+        if self.running().cursor().epoch == epoch.0 { Ok(()) } else { self.running().begin(py, epoch.0) }
     }
 
     /// Batches of the epoch that the next ``for`` is in, those that were delivered among them.
@@ -533,9 +530,10 @@ fn json_text(dict: &Bound<'_, PyDict>) -> PyResult<String> {
     let plain = PyDict::new(py);
     let mut map = serde_json::Map::new();
     for (key, value) in dict {
-        let value = match value.is_exact_instance_of::<PyInt>() || !value.hasattr("item")? {
-            true => value,
-            false => value.call_method0("item")?,
+        let value = if value.is_exact_instance_of::<PyInt>() || !value.hasattr("item")? {
+            value
+        } else {
+            value.call_method0("item")?
         };
         if let Ok(text) = value.cast::<PyString>() {
             map.insert(key.extract()?, text.to_str()?.into());
@@ -544,8 +542,9 @@ fn json_text(dict: &Bound<'_, PyDict>) -> PyResult<String> {
         }
         plain.set_item(key, value)?;
     }
-    match map.len() == plain.len() {
-        true => Ok(serde_json::Value::from(map).to_string()),
-        false => py.import("json")?.call_method1("dumps", (plain,))?.extract(),
+    if map.len() == plain.len() {
+        Ok(serde_json::Value::from(map).to_string())
+    } else {
+        py.import("json")?.call_method1("dumps", (plain,))?.extract()
     }
 }

@@ -58,10 +58,7 @@ struct Delivered {
 impl Running {
     /// At the first batch. Which rank this is need not be known yet.
     pub(crate) fn new(py: Python<'_>, builder: LoaderBuilder, ranks: Ranks) -> PyResult<Running> {
-        let shard = match builder.order_asks_for_ranks() {
-            true => ranks.find(py)?.shard,
-            false => ranks.known(),
-        };
+        let shard = if builder.order_asks_for_ranks() { ranks.find(py)?.shard } else { ranks.known() };
         let builder = builder.rank(shard.rank(), shard.world_size());
         let (order, loader) = py.detach(|| Order::of(&builder)).or_raise(py)?;
         let cursor = loader.cursor();
@@ -83,9 +80,10 @@ impl Running {
         loop {
             let (next, turn, cursor) = py.detach(|| {
                 let mut inner = slot.lock();
-                let next = match epoch.is_some() && inner.loader.upcoming_epoch() != epoch {
-                    true => Ok(Next::End),
-                    false => inner.loader.next_within(LOOK_UP),
+                let next = if epoch.is_some() && inner.loader.upcoming_epoch() != epoch {
+                    Ok(Next::End)
+                } else {
+                    inner.loader.next_within(LOOK_UP)
                 };
                 inner.turn += u64::from(matches!(next, Ok(Next::Batch(_))));
                 (next, inner.turn, inner.loader.cursor())
@@ -233,9 +231,10 @@ impl Running {
 
     // Before a state is compared with the order: as the number of ranks is now.
     fn fit_order(&self, py: Python<'_>) -> PyResult<()> {
-        match self.builder.order_asks_for_ranks() {
-            true => self.as_rank(py, self.ranks.find(py)?.shard).map(drop),
-            false => Ok(()),
+        if self.builder.order_asks_for_ranks() {
+            self.as_rank(py, self.ranks.find(py)?.shard).map(drop)
+        } else {
+            Ok(())
         }
     }
 
@@ -284,9 +283,10 @@ static LIVE: Mutex<Vec<Weak<Slot>>> = Mutex::new(Vec::new());
 pub(crate) fn _stop_all(py: Python<'_>) {
     let all: Vec<Arc<Slot>> = held(&LIVE).iter().filter_map(Weak::upgrade).collect();
     for slot in all {
-        match slot.pid == std::process::id() {
-            true => py.detach(|| slot.lock().loader.stop()),
-            false => std::mem::forget(slot),
+        if slot.pid == std::process::id() {
+            py.detach(|| slot.lock().loader.stop())
+        } else {
+            std::mem::forget(slot)
         }
     }
 }

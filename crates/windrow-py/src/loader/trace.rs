@@ -46,9 +46,12 @@ pub(crate) fn _trace<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyResu
             Some(row) => return Err(Error::out_of_range("row", row.0, own.end - own.start)),
             None => own,
         };
-        rows.map(|row| match is_wanted() {
-            true => trace_row(&plan, step.epoch, step.position(plan.sampler(), row), row),
-            false => Err(Error::new(Kind::Interrupted, "stopped before the end")),
+        rows.map(|row| {
+            if is_wanted() {
+                trace_row(&plan, step.epoch, step.position(plan.sampler(), row), row)
+            } else {
+                Err(Error::new(Kind::Interrupted, "stopped before the end"))
+            }
         })
         .collect()
     });
@@ -143,10 +146,7 @@ pub(crate) fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps, V
         let (plan, steps) = running.plan(py)?;
         return Ok((plan, steps, running.part_names().to_vec()));
     }
-    let path = match given.is_instance_of::<PyDict>() {
-        true => None,
-        false => Some(path_of(given)?),
-    };
+    let path = if given.is_instance_of::<PyDict>() { None } else { Some(path_of(given)?) };
     let text: String = match path {
         Some(_) => String::new(),
         None => py.import("json")?.call_method1("dumps", (given,))?.extract()?,

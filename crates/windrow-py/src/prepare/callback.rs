@@ -94,9 +94,10 @@ impl Masks {
             return Ok(());
         }
         self.is_other.store(is_first, Ordering::Relaxed);
-        let what = match has_mask {
-            true => "the tokenizer gave a mask with this text, and none with the texts before",
-            false => "the tokenizer gave no mask with this text, but one with the texts before",
+        let what = if has_mask {
+            "the tokenizer gave a mask with this text, and none with the texts before"
+        } else {
+            "the tokenizer gave no mask with this text, but one with the texts before"
         };
         Err(Error::config(what).hint(
             "give a mask with every text, (ids, [1] * len(ids)) where all of it is learned, or with none",

@@ -57,17 +57,19 @@ fn with_mask<'py>(answer: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyA
 
 // A list of ints, an array of them, or what is as good as a list.
 fn whole_numbers(ids: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
-    let of_list = |ids: &Bound<'_, PyAny>| match ids.is_instance_of::<PyList>() {
-        true => ids.extract(),
-        // What is only like a list is asked for its length by `extract` and `collect`, which lose what ends the program there.
-        false if ids.hasattr("__getitem__")? && !is_mapping(ids)? => {
+    let of_list = |ids: &Bound<'_, PyAny>| {
+        if ids.is_instance_of::<PyList>() {
+            ids.extract()
+        } else if ids.hasattr("__getitem__")? && !is_mapping(ids)? {
+            // What is only like a list is asked for its length by `extract` and `collect`, which lose what ends the program there.
             let mut found = Vec::new();
             for id in ids.try_iter()? {
                 found.push(id?.extract()?);
             }
             Ok(found)
+        } else {
+            Err(PyTypeError::new_err(format!("found {}", class_of(ids)?)))
         }
-        false => Err(PyTypeError::new_err(format!("found {}", class_of(ids)?))),
     };
     of_list(&plain(ids)?).map_err(|e| {
         if ends_program(ids.py(), &e) {

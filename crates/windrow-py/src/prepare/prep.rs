@@ -95,9 +95,10 @@ fn converting(options: &str) -> Result<Converting, Error> {
 
 fn encoding(options: &str) -> Result<Encoding, Error> {
     let how: Encoding = serde_json::from_str(options).map_err(misread)?;
-    match how.weights.as_os_str().is_empty() {
-        true => Err(Error::config("the codec's weights are missing").field("weights").hint(WHERE_WEIGHTS)),
-        false => Ok(how),
+    if how.weights.as_os_str().is_empty() {
+        Err(Error::config("the codec's weights are missing").field("weights").hint(WHERE_WEIGHTS))
+    } else {
+        Ok(how)
     }
 }
 

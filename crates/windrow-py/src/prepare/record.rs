@@ -68,9 +68,10 @@ impl<'py> Record<'py> {
             }
         };
         // Longer floats than float64 are rounded to it.
-        let native = match kind == "f" && found.getattr("itemsize")?.gt(8)? {
-            true => numpy.call_method1("dtype", ("float64",))?,
-            false => found.call_method1("newbyteorder", ("=",))?,
+        let native = if kind == "f" && found.getattr("itemsize")?.gt(8)? {
+            numpy.call_method1("dtype", ("float64",))?
+        } else {
+            found.call_method1("newbyteorder", ("=",))?
         };
         // By its name: an error of Python's may be a Ctrl-C.
         let Ok(dtype) = DType::parse(&native.getattr("name")?.extract::<String>()?) else {
@@ -143,10 +144,8 @@ impl<'py> Record<'py> {
     pub(crate) fn add_to(&self, py: Python<'_>, writer: &mut Writer, handed: DType) -> PyResult<u64> {
         let channels = self.channels.unwrap_or(1);
         let becomes_whole = is_float(self.dtype) && !is_float(handed);
-        let array = match becomes_whole {
-            true => self.array.call_method1("astype", ("float64",))?,
-            false => self.array.clone(),
-        };
+        let array =
+            if becomes_whole { self.array.call_method1("astype", ("float64",))? } else { self.array.clone() };
         let bytes = array.call_method0("tobytes")?;
         let bytes = bytes.cast::<PyBytes>()?.as_bytes();
         let whole;

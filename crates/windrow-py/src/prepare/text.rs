@@ -68,9 +68,12 @@ impl Tokenizer {
     ) -> PyResult<Vec<u32>> {
         none_left(py, "Tokenizer.encode", unknown)?;
         let mut ids = Vec::new();
-        py.detach(|| match special_tokens {
-            true => self.inner.encode_special(text, &mut ids),
-            false => self.inner.encode(text, &mut ids),
+        py.detach(|| {
+            if special_tokens {
+                self.inner.encode_special(text, &mut ids)
+            } else {
+                self.inner.encode(text, &mut ids)
+            }
         })
         .or_raise(py)?;
         Ok(ids)

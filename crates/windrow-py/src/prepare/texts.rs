@@ -227,9 +227,12 @@ impl Texts {
         }
         fields.json(self.keeps_nulls, |path| {
             let Some(found) = inside(item, path).map_err(|e| raised(py, e))? else { return Ok(None) };
-            row::value_of(&found).map(Some).map_err(|e| match ends_program(py, &e) {
-                true => raised(py, e),
-                false => Error::corrupt(format!("{path:?} cannot be JSON: {}", e.value(py))).field(path),
+            row::value_of(&found).map(Some).map_err(|e| {
+                if ends_program(py, &e) {
+                    raised(py, e)
+                } else {
+                    Error::corrupt(format!("{path:?} cannot be JSON: {}", e.value(py))).field(path)
+                }
             })
         })
     }

@@ -220,11 +220,10 @@ pub(crate) fn as_array<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Py
     let is_bfloat16 = is_tensor
         && given.hasattr("dtype")?
         && given.getattr("dtype")?.str()?.to_string_lossy() == "torch.bfloat16";
-    match is_bfloat16 {
-        true => {
-            let wide = given.call_method0("detach")?.call_method0("float")?.call_method0("cpu")?;
-            numpy.call_method1("asarray", (wide,))
-        }
-        false => numpy.call_method1("asarray", (given,)),
+    if is_bfloat16 {
+        let wide = given.call_method0("detach")?.call_method0("float")?.call_method0("cpu")?;
+        numpy.call_method1("asarray", (wide,))
+    } else {
+        numpy.call_method1("asarray", (given,))
     }
 }

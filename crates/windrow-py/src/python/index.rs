@@ -57,17 +57,15 @@ impl Index {
 /// As [`Index::read`].
 pub(crate) fn many(keys: &Bound<'_, PyAny>, what: &str, len: u64) -> PyResult<Vec<u64>> {
     // Arrays of numpy, torch and jax: plain numbers at once are quicker than a scalar object each.
-    let list = match keys.hasattr("tolist")? {
-        true => keys.call_method0("tolist")?,
-        false => keys.clone(),
-    };
+    let list = if keys.hasattr("tolist")? { keys.call_method0("tolist")? } else { keys.clone() };
     list.try_iter()
         .map_err(|_| no_index(keys))?
         .map(|key| {
             let key = key?;
-            match key.is_instance_of::<PyBool>() {
-                true => Err(PyTypeError::new_err("a mask is not an index; use np.flatnonzero(mask)")),
-                false => one(&key, what, len),
+            if key.is_instance_of::<PyBool>() {
+                Err(PyTypeError::new_err("a mask is not an index; use np.flatnonzero(mask)"))
+            } else {
+                one(&key, what, len)
             }
         })
         .collect()

@@ -86,10 +86,7 @@ pub(crate) fn kept() -> Option<PyErr> {
 pub(crate) fn keep(py: Python<'_>, raised: PyErr) {
     if !is_main() {
         let pass_on = || py.import("_thread")?.call_method0("interrupt_main").map(drop);
-        let passed = match raised.is_instance_of::<PyKeyboardInterrupt>(py) {
-            true => pass_on(),
-            false => Err(raised),
-        };
+        let passed = if raised.is_instance_of::<PyKeyboardInterrupt>(py) { pass_on() } else { Err(raised) };
         return passed.unwrap_or_else(|error| error.write_unraisable(py, None));
     }
     KEPT.with_borrow_mut(|kept| {

@@ -96,9 +96,10 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
         match self.peek() {
             b'"' => {
                 let (start, end, escaped) = self.string_span()?;
-                let made = match escaped {
-                    false => self.strings.make(self.py, &self.text[start..end]),
-                    true => self.strings.make(self.py, self.buffer),
+                let made = if escaped {
+                    self.strings.make(self.py, self.buffer)
+                } else {
+                    self.strings.make(self.py, &self.text[start..end])
                 };
                 self.made(made).map(Bound::into_any)
             }
@@ -115,12 +116,11 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
     }
 
     fn word(&mut self, word: &[u8], value: Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
-        match self.text[self.at..].starts_with(word) {
-            true => {
-                self.at += word.len();
-                Some(value)
-            }
-            false => self.stop("expected true, false or null"),
+        if self.text[self.at..].starts_with(word) {
+            self.at += word.len();
+            Some(value)
+        } else {
+            self.stop("expected true, false or null")
         }
     }
 
@@ -148,9 +148,10 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
                 return self.stop("expected a key in quotes");
             }
             let (start, end, escaped) = self.string_span()?;
-            let key = match escaped {
-                false => self.keys.get(self.py, &self.text[start..end], self.strings),
-                true => self.strings.make(self.py, self.buffer),
+            let key = if escaped {
+                self.strings.make(self.py, self.buffer)
+            } else {
+                self.keys.get(self.py, &self.text[start..end], self.strings)
             };
             let key = self.made(key)?;
             self.space();

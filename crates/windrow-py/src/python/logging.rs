@@ -21,10 +21,12 @@ struct Renamed(Logger);
 
 fn renamed(target: &str) -> String {
     let (krate, rest) = target.split_once("::").unwrap_or((target, ""));
-    match krate.starts_with("windrow") {
-        true if rest.is_empty() => "windrow".to_string(),
-        true => format!("windrow::{rest}"),
-        false => target.to_string(),
+    if !krate.starts_with("windrow") {
+        target.to_string()
+    } else if rest.is_empty() {
+        "windrow".to_string()
+    } else {
+        format!("windrow::{rest}")
     }
 }
 

@@ -21,9 +21,10 @@ impl<'py> FromPyObject<'_, 'py> for Mapping<'py> {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        match is_mapping(&given)? {
-            true => Ok(Mapping(given.to_owned())),
-            false => Err(PyTypeError::new_err(format!("expected a dict, found {}", class_of(&given)?))),
+        if is_mapping(&given)? {
+            Ok(Mapping(given.to_owned()))
+        } else {
+            Err(PyTypeError::new_err(format!("expected a dict, found {}", class_of(&given)?)))
         }
     }
 }

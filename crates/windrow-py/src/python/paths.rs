@@ -47,9 +47,10 @@ impl AnyPaths {
     /// As they are found from anywhere: a view is opened again in a process that may stand elsewhere.
     pub(crate) fn absolute(&self) -> Paths {
         let absolute = |path: &Path| {
-            Ok::<_, std::convert::Infallible>(match path.to_string_lossy().contains("://") {
-                true => path.to_path_buf(),
-                false => std::path::absolute(at_home(path)).unwrap_or_else(|_| path.to_path_buf()),
+            Ok::<_, std::convert::Infallible>(if path.to_string_lossy().contains("://") {
+                path.to_path_buf()
+            } else {
+                std::path::absolute(at_home(path)).unwrap_or_else(|_| path.to_path_buf())
             })
         };
         let Ok(paths) = self.0.try_map(absolute);

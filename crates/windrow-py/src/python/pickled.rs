@@ -17,13 +17,14 @@ pub(crate) fn fingerprint(py: Python<'_>, source: &SharedSource) -> PyResult<u64
 
 /// Refuses what lies where a pickled data set lay when it is another one: its samples would be taken for the first one's.
 pub(crate) fn check(py: Python<'_>, source: &SharedSource, expected: u64, paths: &Paths) -> PyResult<()> {
-    match fingerprint(py, source)? == expected {
-        true => Ok(()),
-        false => Err(raise(
+    if fingerprint(py, source)? == expected {
+        Ok(())
+    } else {
+        Err(raise(
             py,
             &Error::new(Kind::Stale, "the data is not what it was when it was pickled")
                 .at(paths.to_string())
                 .hint("open it again, and hand the new one on"),
-        )),
+        ))
     }
 }

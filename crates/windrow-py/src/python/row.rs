@@ -88,11 +88,13 @@ pub(crate) fn of(dict: &Bound<'_, PyDict>) -> PyResult<Row> {
         let Ok(name) = name.extract::<String>() else {
             return Err(PyTypeError::new_err(format!("a column is named by a text, not {}", shown(&name)?)));
         };
-        let value =
-            value_of(&item).map_err(|error| match error.is_instance_of::<PyTypeError>(item.py()) {
-                true => PyTypeError::new_err(format!("column {name:?}: {}", error.value(item.py()))),
-                false => error,
-            })?;
+        let value = value_of(&item).map_err(|error| {
+            if error.is_instance_of::<PyTypeError>(item.py()) {
+                PyTypeError::new_err(format!("column {name:?}: {}", error.value(item.py())))
+            } else {
+                error
+            }
+        })?;
         row.insert(name, value);
     }
     Ok(row)

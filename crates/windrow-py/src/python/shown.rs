@@ -22,9 +22,12 @@ pub(crate) fn tensors(samples: &Samples) -> String {
 /// A path in quotes, or a list of them, the first ones of many; URLs without a query or a password.
 pub(crate) fn paths(paths: &Paths) -> String {
     const SHOWN: usize = 3;
-    let name = |path: &Path| match is_url(path) {
-        true => format!("{:?}", without_secrets(&path.to_string_lossy())),
-        false => format!("{path:?}"),
+    let name = |path: &Path| {
+        if is_url(path) {
+            format!("{:?}", without_secrets(&path.to_string_lossy()))
+        } else {
+            format!("{path:?}")
+        }
     };
     if let Some(path) = paths.only() {
         return name(path);

@@ -41,9 +41,10 @@ impl<'py> FromPyObject<'_, 'py> for StoreOptions {
 }
 
 fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    match value.is_instance_of::<PyBool>() || !value.is_instance_of::<PyString>() {
-        true => Ok(said(value)?.to_ascii_lowercase()),
-        false => value.extract(),
+    if value.is_instance_of::<PyBool>() || !value.is_instance_of::<PyString>() {
+        Ok(said(value)?.to_ascii_lowercase())
+    } else {
+        value.extract()
     }
 }
 

@@ -172,10 +172,8 @@ pub(crate) fn _lay_codes<'py>(
         let draw = Draw::new(key.0, key.1, key.2, key.3);
         // The same place that a view of crops would take for this sample.
         let most = usize::try_from(length).unwrap_or(usize::MAX);
-        let start = match random && frames > most {
-            true => draw.below((frames - most) as u64 + 1, 0) as usize,
-            false => 0,
-        };
+        let start =
+            if random && frames > most { draw.below((frames - most) as u64 + 1, 0) as usize } else { 0 };
         let end = start.saturating_add(most).min(frames);
         let bytes: Vec<u8> =
             codes[start * channels..end * channels].iter().flat_map(|code| code.to_le_bytes()).collect();

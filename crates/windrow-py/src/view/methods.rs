@@ -307,9 +307,10 @@ fn item<'py>(py: Python<'py>, index: Index, of: &impl ByNumber) -> PyResult<Boun
 }
 
 fn items<'py>(py: Python<'py>, numbers: &[u64], of: &impl ByNumber) -> PyResult<Bound<'py, PyAny>> {
-    match of.is_rows() {
-        true => Ok(row::list(py, of.records(py, numbers)?)?.into_any()),
-        false => framework::rows(&Memory::new(py, of.laid(py, numbers)?)?, numbers.len()),
+    if of.is_rows() {
+        Ok(row::list(py, of.records(py, numbers)?)?.into_any())
+    } else {
+        framework::rows(&Memory::new(py, of.laid(py, numbers)?)?, numbers.len())
     }
 }
 

@@ -116,9 +116,12 @@ pub(crate) fn temperature<'py>(
     sizes: &Bound<'py, PyAny>,
     exponent: f64,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let size = |given: &Bound<'py, PyAny>| match given.hasattr("__len__")? {
-        true => Ok(given.len()? as u64),
-        false => given.extract::<Count>().map(|size| size.0),
+    let size = |given: &Bound<'py, PyAny>| {
+        if given.hasattr("__len__")? {
+            Ok(given.len()? as u64)
+        } else {
+            given.extract::<Count>().map(|size| size.0)
+        }
     };
     if is_mapping(sizes)? {
         let named: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)> = sizes.extract::<Mapping<'py>>()?.items()?;

@@ -147,10 +147,7 @@ fn meta(found: ObjectMeta, attributes: &Attributes) -> Meta {
 
 /// A tag as headers have it: listings of Azure leave the quotes out.
 fn quoted(tag: String) -> String {
-    match tag.starts_with('"') || tag.starts_with("W/") {
-        true => tag,
-        false => format!("\"{tag}\""),
-    }
+    if tag.starts_with('"') || tag.starts_with("W/") { tag } else { format!("\"{tag}\"") }
 }
 
 impl Backend for Cloud {

@@ -24,10 +24,9 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Bac
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     // The name that Google's emulators and clients use.
     let endpoint = options.get(&["endpoint_url", "endpoint"]).map(str::to_string);
-    let endpoint = endpoint.or_else(|| set("STORAGE_EMULATOR_HOST")).map(|host| match host.contains("://") {
-        true => host,
-        false => format!("http://{host}"),
-    });
+    let endpoint = endpoint
+        .or_else(|| set("STORAGE_EMULATOR_HOST"))
+        .map(|host| if host.contains("://") { host } else { format!("http://{host}") });
     let mut builder = GoogleCloudStorageBuilder::from_env()
         .with_bucket_name(bucket)
         .with_retry(no_retries())

@@ -59,12 +59,13 @@ pub(super) fn client(options: &Options, url: &str, follow: bool) -> Result<Clien
     for (name, value) in &options.store {
         let Some(header) = name.strip_prefix("headers.") else {
             let known = matches!(name.as_str(), "endpoint_url" | "endpoint" | "token" | "anon");
-            return match known && !follow {
-                true => continue,
-                false => Err(Error::config(format!("no option {name:?} of a web server"))
+            return if known && !follow {
+                continue;
+            } else {
+                Err(Error::config(format!("no option {name:?} of a web server"))
                     .at(url)
                     .field("store_options")
-                    .hint("headers are given as {\"headers\": {\"Authorization\": \"Bearer …\"}}")),
+                    .hint("headers are given as {\"headers\": {\"Authorization\": \"Bearer …\"}}"))
             };
         };
         let bad = || Error::config(format!("{header:?} is no header")).at(url).field("store_options");

@@ -54,13 +54,14 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Bac
     }
     // The first is today's name, the others are those of older clients and pages.
     let names = ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_HUB_TOKEN"];
-    let token = match options.is_anonymous() {
-        true => None,
-        false => options
+    let token = if options.is_anonymous() {
+        None
+    } else {
+        options
             .get(&["token"])
             .map(str::to_string)
             .or_else(|| names.into_iter().find_map(set))
-            .or_else(saved_token),
+            .or_else(saved_token)
     };
     Ok(Arc::new(Hub {
         client: client(options, &location.root, false)?,
@@ -69,9 +70,10 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Bac
         repo: repo.to_string(),
         revision: revision.to_string(),
         // A commit in full is itself.
-        commit: match revision.len() == 40 && revision.bytes().all(|b| b.is_ascii_hexdigit()) {
-            true => OnceLock::from(revision.to_string()),
-            false => OnceLock::new(),
+        commit: if revision.len() == 40 && revision.bytes().all(|b| b.is_ascii_hexdigit()) {
+            OnceLock::from(revision.to_string())
+        } else {
+            OnceLock::new()
         },
         targets: Mutex::default(),
         next: Mutex::default(),
@@ -286,9 +288,10 @@ fn next_page(answer: &Response) -> Option<String> {
 /// The root with the commit in the revision's place.
 pub(crate) fn pinned(root: &str, commit: &str) -> Result<String> {
     let name = root.split_once('@').map_or(root, |(name, _)| name);
-    match commit.len() >= 7 && commit.bytes().all(|b| b.is_ascii_hexdigit()) {
-        true => Ok(format!("{name}@{commit}")),
-        false => Err(Error::corrupt(format!("the Hub names the commit {commit:?}")).at(root)),
+    if commit.len() >= 7 && commit.bytes().all(|b| b.is_ascii_hexdigit()) {
+        Ok(format!("{name}@{commit}"))
+    } else {
+        Err(Error::corrupt(format!("the Hub names the commit {commit:?}")).at(root))
     }
 }
 

@@ -166,10 +166,11 @@ impl Folder {
         let sums = open_at(&folder, SUMS, make)?;
         let wanted = self.identity.size.div_ceil(GRANULE) * 8;
         if sums.metadata()?.len() < wanted {
-            match make {
+            if make {
                 // What is added are zeros: not there.
-                true => sums.set_len(wanted)?,
-                false => return Err(Refusal::Absent),
+                sums.set_len(wanted)?
+            } else {
+                return Err(Refusal::Absent);
             }
         }
         Ok(Some(Files { data, sums }))

@@ -86,9 +86,10 @@ impl Held {
         let mut at = start;
         for (part, is_on_disk) in self.parts(start, end) {
             let out = &mut out[(at - start) as usize..(part - start) as usize];
-            let is_here = match is_on_disk {
-                true => self.disk.as_ref().is_some_and(|disk| disk.copy(at, out)),
-                false => self.pieces.copy(at, out),
+            let is_here = if is_on_disk {
+                self.disk.as_ref().is_some_and(|disk| disk.copy(at, out))
+            } else {
+                self.pieces.copy(at, out)
             };
             if !is_here {
                 return false;
@@ -109,9 +110,10 @@ impl Held {
             }
             at = part;
         }
-        match self.disk.as_ref().is_some_and(Disk::takes_more) {
-            true => rounded(gaps, GRANULE, self.size),
-            false => rounded(gaps, UNIT, self.size),
+        if self.disk.as_ref().is_some_and(Disk::takes_more) {
+            rounded(gaps, GRANULE, self.size)
+        } else {
+            rounded(gaps, UNIT, self.size)
         }
     }
 

@@ -60,9 +60,10 @@ impl Opened {
 
     /// Bytes of the disk that granules take which are not there yet.
     pub(super) fn price(&self, granules: Range<u64>) -> u64 {
-        match self.is_solid {
-            true => 0,
-            false => granules.filter(|granule| !self.here.get(*granule)).count() as u64 * GRANULE,
+        if self.is_solid {
+            0
+        } else {
+            granules.filter(|granule| !self.here.get(*granule)).count() as u64 * GRANULE
         }
     }
 

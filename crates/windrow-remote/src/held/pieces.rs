@@ -107,11 +107,12 @@ impl Pieces {
             own_now.gaps(range.clone(), &mut gaps);
             let mut bytes = Some(bytes);
             for gap in gaps {
-                let part = match gap == range {
-                    true => bytes.take(),
-                    false => bytes.as_ref().map(|bytes| {
-                        bytes[(gap.start - start) as usize..(gap.end - start) as usize].to_vec()
-                    }),
+                let part = if gap == range {
+                    bytes.take()
+                } else {
+                    bytes
+                        .as_ref()
+                        .map(|bytes| bytes[(gap.start - start) as usize..(gap.end - start) as usize].to_vec())
                 };
                 let number = all.next;
                 all.next += 1;

@@ -145,9 +145,10 @@ async fn first(backend: &dyn Backend, key: &str, counters: &Counters) -> Result<
         }
     }
     let size = got.total.unwrap_or(bytes.len() as u64);
-    match bytes.len() as u64 == size.min(FIRST) {
-        true => Ok(Beginning { bytes, size, tag: got.tag }),
-        false => Err(Trouble::passing(format!("the body was cut after {} of {size} bytes", bytes.len()))),
+    if bytes.len() as u64 == size.min(FIRST) {
+        Ok(Beginning { bytes, size, tag: got.tag })
+    } else {
+        Err(Trouble::passing(format!("the body was cut after {} of {size} bytes", bytes.len())))
     }
 }
 

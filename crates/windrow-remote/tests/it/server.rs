@@ -201,13 +201,10 @@ impl Shared {
         }
         let Some(File { bytes, version, hash }) = found else { return say("404 Not Found", "", b"nothing") };
         let hash = hash.map_or(String::new(), |hash| format!("x-amz-meta-windrowxxh3: {hash}\r\n"));
-        let tag = match answer.has_no_tag {
-            false => {
-                format!("etag: \"v{version}\"\r\nlast-modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n{hash}")
-            }
-            true => {
-                format!("etag: W/\"v\"\r\nlast-modified: Thu, 01 Jan 2026 00:00:{version:02} GMT\r\n{hash}")
-            }
+        let tag = if answer.has_no_tag {
+            format!("etag: W/\"v\"\r\nlast-modified: Thu, 01 Jan 2026 00:00:{version:02} GMT\r\n{hash}")
+        } else {
+            format!("etag: \"v{version}\"\r\nlast-modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n{hash}")
         };
         if asked.if_match.as_ref().is_some_and(|expected| *expected != format!("\"v{version}\"")) {
             return say("412 Precondition Failed", "", b"");
@@ -245,14 +242,14 @@ impl Shared {
                 let parts: Vec<File> = (1..).map_while(|number| part(&number)).collect();
                 let hash =
                     self.files.lock().unwrap().remove(&format!("{path}?hash")).and_then(|file| file.hash);
-                match parts.is_empty() {
-                    true => said.0 = "404 Not Found",
-                    false => {
-                        let whole = parts.into_iter().flat_map(|part| part.bytes).collect();
-                        said.2 = self.put(path, whole, hash);
-                        let result = "<CompleteMultipartUploadResult><Location>l</Location><Bucket>b</Bucket><Key>k</Key>";
-                        said.1 = format!("{result}<ETag>\"v\"</ETag></CompleteMultipartUploadResult>");
-                    }
+                if parts.is_empty() {
+                    said.0 = "404 Not Found"
+                } else {
+                    let whole = parts.into_iter().flat_map(|part| part.bytes).collect();
+                    said.2 = self.put(path, whole, hash);
+                    let result =
+                        "<CompleteMultipartUploadResult><Location>l</Location><Bucket>b</Bucket><Key>k</Key>";
+                    said.1 = format!("{result}<ETag>\"v\"</ETag></CompleteMultipartUploadResult>");
                 }
             }
             _ => {}

@@ -50,11 +50,10 @@ pub(crate) fn show(
     ));
     let mut tracks = Vec::new();
     // In the order of the data a position is a sample; what a sample reads does not depend on its position.
-    let plan = match samples.is_empty() {
-        true => None,
-        false => Some(
-            samples.loader().batch_size(1).shuffle(false).seed(seed).threads(Some(0)).rank(0, 1).plan()?,
-        ),
+    let plan = if samples.is_empty() {
+        None
+    } else {
+        Some(samples.loader().batch_size(1).shuffle(false).seed(seed).threads(Some(0)).rank(0, 1).plan()?)
     };
     for record in Sample::of(data.len(), TRACKS).records {
         let Some(plan) = &plan else { break };

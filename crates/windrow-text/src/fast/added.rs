@@ -39,9 +39,10 @@ impl Added {
                 by_place[0] = true;
                 by_place[1] |= !special;
             }
-            match token.normalized {
-                true => after.push((normal.apply(&token.content).into_owned(), id, special)),
-                false => before.push((token.content, id, special)),
+            if token.normalized {
+                after.push((normal.apply(&token.content).into_owned(), id, special))
+            } else {
+                before.push((token.content, id, special))
             }
         }
         Ok(Added { before: Matcher::of(before)?, after: Matcher::of(after)?, by_place })

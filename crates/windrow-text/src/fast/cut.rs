@@ -287,9 +287,10 @@ mod tests {
     // The words that `cut` is believed about, else those of the expressions.
     fn believed(cutter: &Cutter, text: &str) -> Vec<String> {
         let found = words(|word| cutter.cut(text, word));
-        match cutter.knows(text) && found.iter().all(|word| cutter.knows_word(word)) {
-            true => found,
-            false => words(|word| cutter.cut_exactly(text, word)),
+        if cutter.knows(text) && found.iter().all(|word| cutter.knows_word(word)) {
+            found
+        } else {
+            words(|word| cutter.cut_exactly(text, word))
         }
     }
 

@@ -70,9 +70,10 @@ impl Merges {
         let whole = model.ignore_merges.then(|| {
             let bytes: HashMap<char, u8> = letters().into_iter().zip(0..=255).collect();
             let of = |token: &str| -> Option<Box<[u8]>> {
-                match of_bytes {
-                    true => token.chars().map(|letter| bytes.get(&letter).copied()).collect(),
-                    false => Some(token.as_bytes().into()),
+                if of_bytes {
+                    token.chars().map(|letter| bytes.get(&letter).copied()).collect()
+                } else {
+                    Some(token.as_bytes().into())
                 }
             };
             vocab.iter().filter_map(|(token, &id)| Some((of(token)?, id))).collect()
@@ -239,10 +240,7 @@ pub(super) fn letters() -> [char; 256] {
     let mut others = '\u{100}'..;
     for (byte, letter) in letters.iter_mut().enumerate() {
         let own = char::from(byte as u8);
-        *letter = match known.contains(&own) {
-            true => own,
-            false => others.next().unwrap_or_default(),
-        };
+        *letter = if known.contains(&own) { own } else { others.next().unwrap_or_default() };
     }
     letters
 }

@@ -56,9 +56,10 @@ impl Fast {
             ModelWrapper::BPE(model) => {
                 let (rules, of_bytes) = (rules(content)?, Cutter::ends_in_bytes(steps));
                 let merges = Merges::of(model, &rules, of_bytes)?;
-                let way = match of_bytes {
-                    true => Way::Bytes(Cutter::of(steps)?),
-                    false => Way::Characters(Spaces::of(steps, |mark| merges.none_crosses(mark, &rules))?),
+                let way = if of_bytes {
+                    Way::Bytes(Cutter::of(steps)?)
+                } else {
+                    Way::Characters(Spaces::of(steps, |mark| merges.none_crosses(mark, &rules))?)
                 };
                 Model { way, merges: Some(merges) }
             }
@@ -106,10 +107,13 @@ impl Fast {
     fn encode_part(&self, with: &Tokenizer, part: &str, at_start: bool, out: &mut Vec<u32>) -> bool {
         let model = Asked { model: &self.model, library: with.get_model(), exactly: false };
         match &self.model.way {
-            Way::Bytes(cutter) => match cutter.prefix_space && !part.starts_with(' ') {
-                true => self.encode_bytes(&model, cutter, &format!(" {part}"), out),
-                false => self.encode_bytes(&model, cutter, part, out),
-            },
+            Way::Bytes(cutter) => {
+                if cutter.prefix_space && !part.starts_with(' ') {
+                    self.encode_bytes(&model, cutter, &format!(" {part}"), out)
+                } else {
+                    self.encode_bytes(&model, cutter, part, out)
+                }
+            }
             Way::Characters(spaces) => {
                 let marked = spaces.marked(part, at_start);
                 marked.is_some_and(|marked| self.words.encode(&model, &marked, out))

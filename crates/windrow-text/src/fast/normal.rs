@@ -51,10 +51,11 @@ impl Step {
             Step::Nfkc => (|text| is_nfkc_quick(text.chars()), 0x80),
             Step::Nfkd => (|text| is_nfkd_quick(text.chars()), 0x80),
             Step::Lowercase => {
-                return match text.is_ascii() {
-                    true => text.bytes().any(|b| b.is_ascii_uppercase()).then(|| text.to_ascii_lowercase()),
+                return if text.is_ascii() {
+                    text.bytes().any(|b| b.is_ascii_uppercase()).then(|| text.to_ascii_lowercase())
+                } else {
                     // Each character by itself: a final sigma is none here.
-                    false => Some(text.chars().flat_map(char::to_lowercase).collect()),
+                    Some(text.chars().flat_map(char::to_lowercase).collect())
                 };
             }
             Step::Prepend(before) => return (!text.is_empty()).then(|| format!("{before}{text}")),
@@ -96,10 +97,7 @@ fn by_bert(bert: &BertNormalizer, text: &str) -> String {
     if bert.strip_accents.unwrap_or(bert.lowercase) && !text.is_ascii() {
         text = text.nfd().map(|(c, _)| c).filter(|c| !c.is_mark_nonspacing()).collect();
     }
-    match bert.lowercase {
-        true => Step::Lowercase.apply(&text).unwrap_or(text),
-        false => text,
-    }
+    if bert.lowercase { Step::Lowercase.apply(&text).unwrap_or(text) } else { text }
 }
 
 fn flatten(normalizer: &NormalizerWrapper, steps: &mut Vec<Step>) {

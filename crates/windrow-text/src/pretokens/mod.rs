@@ -314,9 +314,10 @@ mod tests {
             }
             let memory = &pre_tokens.idle()[0].1;
             let (short, long) = (memory.words.short.filled, memory.words.long.filled);
-            match Words::encode(&bpe, "the", &mut Vec::new()) {
-                true => assert!(short + long > 256 && long > 0, "{short} {long}"),
-                false => assert_eq!((short, long), (0, 0)),
+            if Words::encode(&bpe, "the", &mut Vec::new()) {
+                assert!(short + long > 256 && long > 0, "{short} {long}")
+            } else {
+                assert_eq!((short, long), (0, 0))
             }
         }
     }

@@ -124,10 +124,7 @@ impl Chunk {
             return Ok(None);
         }
         let object = self.found(store)?;
-        match object.may_stay_open() {
-            true => Ok(Some(self.object.get_or_init(|| object))),
-            false => Ok(None),
-        }
+        if object.may_stay_open() { Ok(Some(self.object.get_or_init(|| object))) } else { Ok(None) }
     }
 
     /// Opens it for as long as the array is: whoever appends puts a longer one in its place.
@@ -170,9 +167,10 @@ impl Chunk {
             Kind::NotFound => changed().caused_by(e),
             _ => e,
         })?;
-        match object.size() == self.size && object.modified_ns() == self.modified_ns {
-            true => Ok(object),
-            false => Err(changed()),
+        if object.size() == self.size && object.modified_ns() == self.modified_ns {
+            Ok(object)
+        } else {
+            Err(changed())
         }
     }
 }

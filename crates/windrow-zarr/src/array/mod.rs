@@ -418,10 +418,7 @@ impl Array {
         object: &dyn Object,
     ) -> Result<Option<(u64, u64)>> {
         let kept = self.cache.get((self.number, chunk, u64::MAX), || {
-            let start = match shards.index_first {
-                true => 0,
-                false => object.size().saturating_sub(shards.index_size),
-            };
+            let start = if shards.index_first { 0 } else { object.size().saturating_sub(shards.index_size) };
             let mut scratch = Vec::new();
             let stored = object.read(start, shards.index_size as usize, &mut scratch)?;
             let size = self.chunk_size() / shards.inner_size * 16;

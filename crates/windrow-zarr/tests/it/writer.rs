@@ -44,9 +44,10 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     while let Some(folder) = below.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => below.push(path),
-                false => drop(found.insert(path.display().to_string(), fs::read(&path).unwrap())),
+            if path.is_dir() {
+                below.push(path)
+            } else {
+                drop(found.insert(path.display().to_string(), fs::read(&path).unwrap()))
             }
         }
     }

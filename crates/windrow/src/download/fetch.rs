@@ -89,11 +89,12 @@ impl Fetcher<'_> {
             return Ok(true);
         }
         // What an earlier run brought may be replaced by a newer version; what somebody else wrote may not.
-        match known.is_some() || (self.overwrite && !meta.is_dir()) {
-            true => Ok(false),
-            false => Err(Error::new(Kind::Exists, "something else than the file to download is there")
+        if known.is_some() || (self.overwrite && !meta.is_dir()) {
+            Ok(false)
+        } else {
+            Err(Error::new(Kind::Exists, "something else than the file to download is there")
                 .at(target)
-                .hint("move it away, or give @overwrite=true@ to replace it")),
+                .hint("move it away, or give @overwrite=true@ to replace it"))
         }
     }
 
@@ -155,10 +156,7 @@ impl Fetcher<'_> {
 
     fn put_aside(&self, file: &RemoteFile, part: &Path) -> Result<()> {
         self.done_bytes.fetch_sub(files::size(part).unwrap_or(0).min(file.size), Ordering::Relaxed);
-        match files::exists(part) {
-            true => files::rename(part, &self.folder.bad(file)),
-            false => Ok(()),
-        }
+        if files::exists(part) { files::rename(part, &self.folder.bad(file)) } else { Ok(()) }
     }
 
     // Whether the content is known to be right.

@@ -65,10 +65,11 @@ pub(super) fn checked_path(path: &str) -> Result<()> {
             && names.first().is_some_and(|first| *first != HIDDEN)
             && !path.contains(char::is_control)
     });
-    match is_plain {
-        true => Ok(()),
-        false => Err(Error::corrupt(format!("the listing names {path:?}, which is not a path below it"))
-            .hint("nothing was written; tell the owner of the data")),
+    if is_plain {
+        Ok(())
+    } else {
+        Err(Error::corrupt(format!("the listing names {path:?}, which is not a path below it"))
+            .hint("nothing was written; tell the owner of the data"))
     }
 }
 

@@ -160,9 +160,12 @@ impl Folder {
     /// `Io`.
     pub(super) fn enough_room(&self, all: &[RemoteFile]) -> Result<()> {
         let here = |path: &Path| files::size(path).unwrap_or(0);
-        let missing = |file: &RemoteFile| match here(&self.target(file)) == file.size {
-            true => 0,
-            false => file.size.saturating_sub(here(&self.part(file))),
+        let missing = |file: &RemoteFile| {
+            if here(&self.target(file)) == file.size {
+                0
+            } else {
+                file.size.saturating_sub(here(&self.part(file)))
+            }
         };
         let needed = all.iter().map(missing).fold(0, u64::saturating_add);
         files::enough_room(&self.root, needed)

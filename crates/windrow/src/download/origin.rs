@@ -150,11 +150,12 @@ impl Objects {
         let path = path.ok_or_else(elsewhere)?.to_string();
         let tag = entry.tag.unwrap_or_default();
         // The Hub's tags are hashes.
-        let digest = match self.is_hub {
-            true => Digest::parse(&tag).ok_or_else(|| {
+        let digest = if self.is_hub {
+            Digest::parse(&tag).ok_or_else(|| {
                 Error::corrupt(format!("the listing gives {tag:?} as a file's hash")).at(&entry.key)
-            })?,
-            false => Digest::Tag(tag),
+            })?
+        } else {
+            Digest::Tag(tag)
         };
         Ok(RemoteFile { path, size: entry.size, digest })
     }
@@ -169,10 +170,8 @@ impl Objects {
         start: u64,
         take: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
     ) -> Result<Option<String>> {
-        let key = match self.top.is_folder {
-            false => self.top.key.clone(),
-            true => key::below(&self.top.key, &file.path),
-        };
+        let key =
+            if self.top.is_folder { key::below(&self.top.key, &file.path) } else { self.top.key.clone() };
         let tag = file.digest.tells().then(|| file.digest.text().to_string());
         self.store.stream(
             &Entry { key, size: file.size, is_folder: false, modified_ns: None, tag },

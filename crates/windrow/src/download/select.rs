@@ -44,12 +44,10 @@ impl<'a> Selection<'a> {
         files.retain(|f| {
             (self.wanted.is_empty() || any(&self.wanted, &f.path)) && !any(&self.unwanted, &f.path)
         });
-        match files.is_empty() {
-            true => {
-                Err(Error::not_found("no file is left to download")
-                    .hint("it is empty there, or all is left out"))
-            }
-            false => Ok(files),
+        if files.is_empty() {
+            Err(Error::not_found("no file is left to download").hint("it is empty there, or all is left out"))
+        } else {
+            Ok(files)
         }
     }
 }
@@ -64,9 +62,10 @@ fn globs(patterns: &[String]) -> Result<Vec<Flat>> {
 // The folders that hold files, or the files where there are no folders.
 fn names(files: &[RemoteFile]) -> String {
     let folders: BTreeSet<&str> = files.iter().filter_map(|f| Some(f.path.rsplit_once('/')?.0)).collect();
-    let all: Vec<&str> = match folders.is_empty() {
-        true => files.iter().map(|f| f.path.as_str()).collect(),
-        false => folders.into_iter().collect(),
+    let all: Vec<&str> = if folders.is_empty() {
+        files.iter().map(|f| f.path.as_str()).collect()
+    } else {
+        folders.into_iter().collect()
     };
     let more = all.len().saturating_sub(MOST_NAMES);
     let shown = all[..all.len() - more].join(", ");

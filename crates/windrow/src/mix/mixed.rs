@@ -16,9 +16,10 @@ impl Shares {
         for (name, _, weight) in parts {
             check_weight(name, *weight, !options.phases.is_empty())?;
         }
-        let known = |name: &str, field: &str| match names.iter().any(|known| known == name) {
-            true => Ok(()),
-            false => {
+        let known = |name: &str, field: &str| {
+            if names.iter().any(|known| known == name) {
+                Ok(())
+            } else {
                 Err(Error::config(format!("{field} names {name:?}, which is not a part of the mixture"))
                     .field(field)
                     .hint(format!("the parts are {}", names.join(", "))))

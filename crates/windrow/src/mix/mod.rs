@@ -232,9 +232,8 @@ impl Mixture {
     /// # Errors
     /// `Config` for numbers of parts in batches of records.
     pub fn feeds(&self) -> Result<Vec<Feed>> {
-        let feed = |samples: &Samples| match self.part_ids {
-            true => samples.feed().clone().with_part_ids(),
-            false => Ok(samples.feed().clone()),
+        let feed = |samples: &Samples| {
+            if self.part_ids { samples.feed().clone().with_part_ids() } else { Ok(samples.feed().clone()) }
         };
         self.samples.iter().map(feed).collect()
     }
@@ -273,9 +272,10 @@ impl Mixture {
 pub fn part_named(names: &[String], name: &str) -> Result<usize> {
     names.iter().position(|other| other == name).ok_or_else(|| {
         let error = Error::new(Kind::OutOfRange, format!("no part is named {name:?}")).field("part");
-        match names.is_empty() {
-            true => error.hint("the plan is of one view, which has no name"),
-            false => error.hint(format!("the parts are {}", names.join(", "))),
+        if names.is_empty() {
+            error.hint("the plan is of one view, which has no name")
+        } else {
+            error.hint(format!("the parts are {}", names.join(", ")))
         }
     })
 }

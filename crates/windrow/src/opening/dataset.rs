@@ -233,9 +233,10 @@ impl Dataset {
     }
 
     fn check(&self, record: u64) -> Result<()> {
-        match record < self.len() {
-            true => Ok(()),
-            false => Err(Error::out_of_range("record", record, self.len()).or_at(self.paths.to_string())),
+        if record < self.len() {
+            Ok(())
+        } else {
+            Err(Error::out_of_range("record", record, self.len()).or_at(self.paths.to_string()))
         }
     }
 
@@ -318,13 +319,15 @@ impl Dataset {
             bytes: files.iter().map(|f| f.size).sum(),
             files,
             hidden: self.hidden.clone(),
-            extras: match self.is_empty() {
-                true => Vec::new(),
-                false => self.source.extras(0)?.names().map(str::to_string).collect(),
+            extras: if self.is_empty() {
+                Vec::new()
+            } else {
+                self.source.extras(0)?.names().map(str::to_string).collect()
             },
-            columns: match schema.is_value() {
-                true => Vec::new(),
-                false => schema.columns.iter().map(|c| (c.name.clone(), c.holds.clone())).collect(),
+            columns: if schema.is_value() {
+                Vec::new()
+            } else {
+                schema.columns.iter().map(|c| (c.name.clone(), c.holds.clone())).collect()
             },
             tracks: schema.stored_tracks().map(|(_, track)| track.name.clone()).collect(),
             mask_columns: mask_columns(&schema.tracks),

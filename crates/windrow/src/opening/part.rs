@@ -28,9 +28,10 @@ pub(crate) fn of_split(source: SharedSource, split: Option<Split>) -> Result<Sha
 
 /// All records but those that are left out.
 pub(crate) fn of_exclude(source: SharedSource, left_out: &LeftOut) -> Result<SharedSource> {
-    match left_out.is_empty() {
-        true => Ok(source),
-        false => Ok(Arc::new(Subset::new(source, left_out.numbers().into(), true)?)),
+    if left_out.is_empty() {
+        Ok(source)
+    } else {
+        Ok(Arc::new(Subset::new(source, left_out.numbers().into(), true)?))
     }
 }
 

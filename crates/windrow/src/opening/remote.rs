@@ -151,11 +151,10 @@ impl ReadOnce {
 
     /// Whether a path or URL is a folder.
     pub(crate) fn is_folder(&self, path: &Path) -> bool {
-        match is_url(path) {
-            false => path.is_dir(),
-            true => {
-                self.at(path).and_then(|(store, key)| store.entry(&key)).is_ok_and(|entry| entry.is_folder)
-            }
+        if is_url(path) {
+            self.at(path).and_then(|(store, key)| store.entry(&key)).is_ok_and(|entry| entry.is_folder)
+        } else {
+            path.is_dir()
         }
     }
 }
@@ -173,9 +172,6 @@ impl windrow_prepare::Stores for ReadOnce {
 #[cfg(not(feature = "remote"))]
 impl Stores {
     pub(crate) fn place(&self, path: &Path, _options: &Options) -> Result<Option<Place>> {
-        match is_url(path) {
-            false => Ok(None),
-            true => Err(windrow_core::Error::built_without("remote").at(path)),
-        }
+        if is_url(path) { Err(windrow_core::Error::built_without("remote").at(path)) } else { Ok(None) }
     }
 }

@@ -92,9 +92,10 @@ fn resolve_url(written: &Path, options: &Options, stores: &Stores, found: &mut V
     };
     let mut add = |url: &str| {
         found.push(
-            match glob::is_glob(pattern_of_url(url)) && !(is_web(url) && is_there(url, options, stores)?) {
-                true => Found { written: written.to_path_buf(), ..listed(url, options, stores)? },
-                false => itself(url),
+            if glob::is_glob(pattern_of_url(url)) && !(is_web(url) && is_there(url, options, stores)?) {
+                Found { written: written.to_path_buf(), ..listed(url, options, stores)? }
+            } else {
+                itself(url)
             },
         );
         Ok(())
@@ -109,10 +110,7 @@ fn resolve_url(written: &Path, options: &Options, stores: &Stores, found: &mut V
 
 // Without a query, which only web servers know: its ? is no pattern.
 fn pattern_of_url(url: &str) -> &str {
-    match is_web(url) {
-        true => url.split('?').next().unwrap_or_default(),
-        false => url,
-    }
+    if is_web(url) { url.split('?').next().unwrap_or_default() } else { url }
 }
 
 // A web server, which lists nothing in which other names could be found.

@@ -257,9 +257,10 @@ fn refuse_repeated(members: &[PathBuf]) -> Result<()> {
 
 // A URL is the same from anywhere.
 fn absolute(path: &Path) -> PathBuf {
-    match is_url(path) {
-        true => path.to_path_buf(),
-        false => std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()),
+    if is_url(path) {
+        path.to_path_buf()
+    } else {
+        std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
     }
 }
 
@@ -272,9 +273,12 @@ fn open_each(members: &[PathBuf], options: &Options, stores: &Stores) -> Result<
         // Of URLs, names alone tell a split here.
         let is_chosen = options.part.is_some() && (path.is_file() || is_url(path));
         let opened = open_one(path, if is_chosen { &of_file } else { &options }, stores);
-        opened.map_err(|e| match e.kind() == Kind::NotFound && e.hint_text().is_none() {
-            true => e.hint(format!("it is number {number} of {count} paths, counted from 0")),
-            false => e,
+        opened.map_err(|e| {
+            if e.kind() == Kind::NotFound && e.hint_text().is_none() {
+                e.hint(format!("it is number {number} of {count} paths, counted from 0"))
+            } else {
+                e
+            }
         })
     };
     let (mut opened, mut empty) = (Vec::with_capacity(count), None);

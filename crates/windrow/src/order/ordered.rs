@@ -121,12 +121,11 @@ pub(crate) fn tell(orders: &[Order], parts: &[Samples], names: &[String], steps:
         let of = names.get(number).map_or(String::new(), |name| format!("{name:?}: "));
         once(log::Level::Info, format!("{of}@blocks=size={size},lanes={lanes},rows={rows},pool={pool}@"));
         if names.is_empty() && *lanes < nodes {
-            let fits = match nodes <= 256 && samples.len().div_ceil(*size) >= 8 * nodes {
-                true => {
-                    let rows = steps.global_batch_size.next_multiple_of(nodes.next_power_of_two());
-                    format!("a global batch of {rows} rows has a lane for each")
-                }
-                false => "@lanes@ gives more, smaller blocks (@size@) make room for them".to_string(),
+            let fits = if nodes <= 256 && samples.len().div_ceil(*size) >= 8 * nodes {
+                let rows = steps.global_batch_size.next_multiple_of(nodes.next_power_of_two());
+                format!("a global batch of {rows} rows has a lane for each")
+            } else {
+                "@lanes@ gives more, smaller blocks (@size@) make room for them".to_string()
             };
             once(
                 log::Level::Warn,

@@ -61,10 +61,12 @@ fn need(shape: &BlockShape, samples: &Samples, rows: f64, world_size: u64) -> Ne
 fn lanes_of_rank(shape: &BlockShape, rows: f64, world_size: u64) -> u64 {
     let (all, own) = (rows.round() as u64, (rows.round() as u64).div_ceil(world_size.max(1)));
     let round = shape.lanes.saturating_mul(shape.rows).max(1);
-    match all.is_multiple_of(round) {
-        true if own.is_multiple_of(shape.rows.max(1)) => (own / shape.rows.max(1)).clamp(1, shape.lanes),
-        true => (own / shape.rows.max(1)).saturating_add(2).min(shape.lanes),
-        false => shape.lanes,
+    if !all.is_multiple_of(round) {
+        shape.lanes
+    } else if own.is_multiple_of(shape.rows.max(1)) {
+        (own / shape.rows.max(1)).clamp(1, shape.lanes)
+    } else {
+        (own / shape.rows.max(1)).saturating_add(2).min(shape.lanes)
     }
 }
 

@@ -35,12 +35,13 @@ impl Place {
     /// The key of an object of the data set.
     pub(super) fn key_of(&self, object: &str) -> String {
         let key = &self.location.key;
-        match self.shape.is_folder() {
-            true => match object.strip_prefix(self.shape.name()) {
+        if self.shape.is_folder() {
+            match object.strip_prefix(self.shape.name()) {
                 Some(rest) => key::below(key, rest.trim_start_matches('/')),
                 None => key.clone(),
-            },
-            false => key::below(key::folder_of(key), object),
+            }
+        } else {
+            key::below(key::folder_of(key), object)
         }
     }
 
@@ -125,10 +126,7 @@ impl Place {
             let path = folder.join(object);
             path.parent().map_or(Ok(false), files::make_folder)?;
             let is_told = object.ends_with(MANIFEST_FILE) || (only == Some(object) && *size <= MOST_BYTES);
-            let text = match is_told {
-                true => self.small(object)?,
-                false => Vec::new(),
-            };
+            let text = if is_told { self.small(object)? } else { Vec::new() };
             files::write(&path, &text, false)?;
         }
         Ok(())

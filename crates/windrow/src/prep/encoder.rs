@@ -73,9 +73,10 @@ impl Tokenizing {
     // names the ID that pads, which only the tokenizer knows where none is given.
     pub(super) fn to_json(&self, remainder: Remainder) -> Value {
         let path = std::path::Path::new(&self.tokenizer);
-        let tokenizer = match !NAMES.contains(&self.tokenizer.as_str()) && path.exists() {
-            true => std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()).display().to_string(),
-            false => self.tokenizer.clone(),
+        let tokenizer = if !NAMES.contains(&self.tokenizer.as_str()) && path.exists() {
+            std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()).display().to_string()
+        } else {
+            self.tokenizer.clone()
         };
         serde_json::to_value(Tokenizing { tokenizer, remainder, ..self.clone() }).unwrap_or_default()
     }

@@ -239,11 +239,12 @@ impl Made {
         let files = sound_files(&path, &self.encoding.folder())?;
         check_files(job, &names(&input.path, &files))?;
         let found = decides(&files, &self.codec, &self.options)?;
-        match found.options.get("prompts") == job.options.get("prompts") {
-            true => Ok(files),
-            false => Err(Error::new(Kind::Stale, "the prompts changed since the job was planned")
+        if found.options.get("prompts") == job.options.get("prompts") {
+            Ok(files)
+        } else {
+            Err(Error::new(Kind::Stale, "the prompts changed since the job was planned")
                 .at(&input.path)
-                .hint("plan the job again into another folder; codes already made are in the cache")),
+                .hint("plan the job again into another folder; codes already made are in the cache"))
         }
     }
 }

@@ -197,12 +197,11 @@ impl Prep {
     /// As [`Prep::open`].
     pub fn open_with(path: &Path, scratch: Option<&Path>, durable: bool, stores: &Options) -> Result<Prep> {
         use windrow_prepare::Stores as _;
-        let job = match is_url(path) {
-            true => {
-                let (store, key) = ReadOnce::new(stores).at(path)?;
-                Job::read(store.open(&key)?.as_ref())?
-            }
-            false => Job::read(Local::new(at_home(path)).open("")?.as_ref())?,
+        let job = if is_url(path) {
+            let (store, key) = ReadOnce::new(stores).at(path)?;
+            Job::read(store.open(&key)?.as_ref())?
+        } else {
+            Job::read(Local::new(at_home(path)).open("")?.as_ref())?
         };
         let place = place(Path::new(&job.out), &job.hash, scratch, durable, stores)?;
         Ok(Prep { job, place, stores: stores.clone(), made: OnceLock::new() })

@@ -41,9 +41,12 @@ impl TextEncoder {
     /// # Errors
     /// As [`Tokenizer::encode`].
     pub fn encode_text(&self, text: &str, out: &mut Ids) -> Result<()> {
-        out.append(|ids| match self.special {
-            true => self.tokenizer.encode_special(text, ids),
-            false => self.tokenizer.encode(text, ids),
+        out.append(|ids| {
+            if self.special {
+                self.tokenizer.encode_special(text, ids)
+            } else {
+                self.tokenizer.encode(text, ids)
+            }
         })
     }
 }

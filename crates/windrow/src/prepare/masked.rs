@@ -53,10 +53,10 @@ impl MaskedEncoder {
         taken(record, field).ok_or_else(|| {
             let error = Error::corrupt(format!("no field {field:?} in the record")).field(field);
             let keys: Vec<&str> = record.keys().map(String::as_str).take(10).collect();
-            match keys.is_empty() {
-                true => error,
-                false => error
-                    .hint(format!("it has {}; choose one with the {option} field option", keys.join(", "))),
+            if keys.is_empty() {
+                error
+            } else {
+                error.hint(format!("it has {}; choose one with the {option} field option", keys.join(", ")))
             }
         })
     }
@@ -139,13 +139,10 @@ impl Encode for MaskedEncoder {
         let mask = self.take(&mut record, &self.mask_field, "mask")?;
         let is_text = found.is_string();
         self.ids(found, out)?;
-        let learned = self.learned(mask, &out.ids).map_err(|e| match is_text {
-            true => e.hint(
+        let learned = self.learned(mask, &out.ids).map_err(|e| if is_text { e.hint(
                 "the mask is one of this tokenizer's tokens, not of characters: give token IDs instead of the text, or in Python a \
                  tokenizer that gives (ids, mask)",
-            ),
-            false => e.hint("a token ID and its value in the mask are at the same place"),
-        })?;
+            ) } else { e.hint("a token ID and its value in the mask are at the same place") })?;
         for track in &mut out.tracks {
             track.extend(learned.iter().map(|is_learned| loss_mask::stored(*is_learned)));
         }

@@ -132,11 +132,12 @@ fn tracks(store: &Local, old: &Map<String, Value>) -> Result<(&'static str, Vec<
     let mut files: Vec<String> =
         names.chain(told).filter(|n| n.ends_with(".pt") && !n.contains('/')).collect();
     files.sort_by(|a, b| discover::natural_order(a, b).then(a.cmp(b)));
-    match files.is_empty() {
-        false => Ok((below, files)),
-        true => Err(Error::not_found("no .pt file to describe")
+    if files.is_empty() {
+        Err(Error::not_found("no .pt file to describe")
             .at(store.display(below))
-            .hint("tracks are encoded_audio/*.pt, or *.pt where there is no encoded_audio")),
+            .hint("tracks are encoded_audio/*.pt, or *.pt where there is no encoded_audio"))
+    } else {
+        Ok((below, files))
     }
 }
 

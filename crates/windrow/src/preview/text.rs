@@ -62,10 +62,7 @@ pub fn number(x: f64) -> String {
     }
     let digits = (5 - size.log10().floor() as i32).max(0) as usize;
     let text = format!("{x:.digits$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
-        false => text,
-    }
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
 }
 
 /// Control characters, and those that turn the direction of text, as escapes.

@@ -58,9 +58,10 @@ pub fn metrics(stats: &Stats, cursor: Cursor) -> Vec<(String, f64)> {
 pub fn prometheus(stats: &Stats, cursor: Cursor, rank: u64) -> String {
     let mut text = String::new();
     for metric in METRICS {
-        let (name, kind) = match metric.is_counter {
-            true => (format!("windrow_{}_total", metric.name), "counter"),
-            false => (format!("windrow_{}", metric.name), "gauge"),
+        let (name, kind) = if metric.is_counter {
+            (format!("windrow_{}_total", metric.name), "counter")
+        } else {
+            (format!("windrow_{}", metric.name), "gauge")
         };
         let number = (metric.of)(stats, cursor);
         // Writing to a string cannot fail.

@@ -63,11 +63,12 @@ impl Track {
         let n_frames = u64::from(part(0)) | u64::from(part(4)) << 32;
         let (n_codes, n_channels) = (part(8), part(12));
         let wanted = n_frames.checked_mul(u64::from(n_codes) * 2).and_then(|n| n.checked_add(HEAD as u64));
-        match wanted == Some(object.size()) {
-            true => Ok(Track { object, n_frames, n_codes, n_channels }),
-            false => Err(Error::corrupt("the codes in the cache are fewer or more than they say")
+        if wanted == Some(object.size()) {
+            Ok(Track { object, n_frames, n_codes, n_channels })
+        } else {
+            Err(Error::corrupt("the codes in the cache are fewer or more than they say")
                 .at(object.name())
-                .hint("remove the file: it is made again")),
+                .hint("remove the file: it is made again"))
         }
     }
 }

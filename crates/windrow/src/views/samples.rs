@@ -122,9 +122,10 @@ impl Samples {
         let error =
             Error::config(format!("the view has no samples: {why}")).at(self.data.paths().to_string());
         let has_values = self.coverage().is_ok_and(|coverage| coverage.used + coverage.unseen > 0);
-        Err(match has_values {
-            false => error,
-            true => error.hint("choose a shorter length; @coverage@ counts what it leaves out"),
+        Err(if has_values {
+            error.hint("choose a shorter length; @coverage@ counts what it leaves out")
+        } else {
+            error
         })
     }
 

@@ -158,11 +158,10 @@ impl ViewKind for Windows {
         let info = format_info(data.source.format());
         let reads_axis =
             info.is_some_and(|info| info.takes("axis")) && data.source.schema().channels.is_none();
-        let hint = match reads_axis && data.options.axis.is_none() {
-            true => {
-                "if an array [T, C] is one series, open it with @open_with_time@; else segments packs short series"
-            }
-            false => "segments packs short series without padding",
+        let hint = if reads_axis && data.options.axis.is_none() {
+            "if an array [T, C] is one series, open it with @open_with_time@; else segments packs short series"
+        } else {
+            "segments packs short series without padding"
         };
         windrow_core::warn!(
             "{}: {short} of {all} windows are padded, as their series have fewer than the {} values of a window; {hint}",

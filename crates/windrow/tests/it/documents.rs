@@ -123,12 +123,11 @@ fn tree(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     while let Some(path) = below.pop() {
         for item in fs::read_dir(&path).unwrap() {
             let path = item.unwrap().path();
-            match path.is_dir() {
-                true => below.push(path),
-                false => {
-                    let name = path.strip_prefix(folder).unwrap().display().to_string();
-                    found.insert(name, fs::read(&path).unwrap());
-                }
+            if path.is_dir() {
+                below.push(path)
+            } else {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.insert(name, fs::read(&path).unwrap());
             }
         }
     }
@@ -221,9 +220,10 @@ fn damaged_restart_points_start_over() {
             for cut in [false, true] {
                 let folder = stopped();
                 let path = folder.path().join(&left);
-                match cut {
-                    true => fs::File::options().write(true).open(&path).unwrap().set_len(0).unwrap(),
-                    false => fs::remove_file(&path).unwrap(),
+                if cut {
+                    fs::File::options().write(true).open(&path).unwrap().set_len(0).unwrap()
+                } else {
+                    fs::remove_file(&path).unwrap()
                 }
                 // A chunk that was emptied is not looked at again until it is read: only losing it is seen.
                 if cut && (left.contains("encoded_tokens/") || left.contains("seq_starts/")) {

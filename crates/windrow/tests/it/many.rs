@@ -85,9 +85,10 @@ impl Bucket {
     fn asked(&self) -> BTreeMap<String, u64> {
         let mut counted = BTreeMap::new();
         for (method, path) in self.asked.lock().unwrap().drain(..) {
-            let what = match path.contains("list-type=2") {
-                true => "LIST".to_string(),
-                false => format!("{method} {}", path.rsplit('/').next().unwrap_or_default()),
+            let what = if path.contains("list-type=2") {
+                "LIST".to_string()
+            } else {
+                format!("{method} {}", path.rsplit('/').next().unwrap_or_default())
             };
             *counted.entry(what).or_default() += 1;
         }
@@ -187,12 +188,13 @@ impl Bucket {
             let name = shard_name(number);
             add(&name, &self.object(&name).unwrap());
         }
-        match end < N {
-            true => write!(
+        if end < N {
+            write!(
                 text,
                 "<IsTruncated>true</IsTruncated><NextContinuationToken>{end}</NextContinuationToken>"
-            ),
-            false => write!(text, "<IsTruncated>false</IsTruncated>"),
+            )
+        } else {
+            write!(text, "<IsTruncated>false</IsTruncated>")
         }
         .unwrap();
         text + "</ListBucketResult>"

@@ -98,10 +98,10 @@ impl<'ast> Visit<'ast> for Names {
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => files(&path, found),
-            false if path.extension().is_some_and(|end| end == "rs") => found.push(path),
-            false => {}
+        if path.is_dir() {
+            files(&path, found)
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.push(path)
         }
     }
 }

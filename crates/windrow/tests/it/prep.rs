@@ -36,12 +36,11 @@ fn tree(root: &Path) -> BTreeMap<String, Vec<u8>> {
     fn walk(root: &Path, at: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
         for entry in fs::read_dir(at).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => walk(root, &path, found),
-                false => {
-                    let name = path.strip_prefix(root).unwrap().display().to_string();
-                    found.insert(name, fs::read(&path).unwrap());
-                }
+            if path.is_dir() {
+                walk(root, &path, found)
+            } else {
+                let name = path.strip_prefix(root).unwrap().display().to_string();
+                found.insert(name, fs::read(&path).unwrap());
             }
         }
     }

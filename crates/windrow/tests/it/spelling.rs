@@ -92,17 +92,19 @@ impl<'ast> Visit<'ast> for Texts {
 
     fn visit_expr_call(&mut self, call: &'ast ExprCall) {
         let is_error = matches!(&*call.func, Expr::Path(path) if path.path.segments.iter().any(|part| part.ident == "Error"));
-        match is_error {
-            true => self.given(|texts| visit::visit_expr_call(texts, call)),
-            false => visit::visit_expr_call(self, call),
+        if is_error {
+            self.given(|texts| visit::visit_expr_call(texts, call))
+        } else {
+            visit::visit_expr_call(self, call)
         }
     }
 
     fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
         self.visit_expr(&call.receiver);
-        match call.method == "hint" {
-            true => self.given(|texts| call.args.iter().for_each(|arg| texts.visit_expr(arg))),
-            false => call.args.iter().for_each(|arg| self.visit_expr(arg)),
+        if call.method == "hint" {
+            self.given(|texts| call.args.iter().for_each(|arg| texts.visit_expr(arg)))
+        } else {
+            call.args.iter().for_each(|arg| self.visit_expr(arg))
         }
     }
 
@@ -166,10 +168,10 @@ fn of_one_frontend((text, is_given): &Text) -> Option<&'static str> {
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => sources(&path, found),
-            false if path.extension().is_some_and(|end| end == "rs") => found.push(path),
-            false => {}
+        if path.is_dir() {
+            sources(&path, found)
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.push(path)
         }
     }
 }

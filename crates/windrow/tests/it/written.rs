@@ -50,9 +50,10 @@ impl Place {
     fn tokenize(&self, out: &str, options: &TokenizeOptions) -> Result<Report, Error> {
         let encoder = TextEncoder::new(Tokenizer::load("bytes").unwrap(), "text", "auto").unwrap();
         let inputs = [self.path("texts")];
-        match out.contains("://") {
-            true => tokenize_with(&inputs, Path::new(out), &encoder, options, &self.options(), &()),
-            false => tokenize(&inputs, &self.path(out), &encoder, options, &()),
+        if out.contains("://") {
+            tokenize_with(&inputs, Path::new(out), &encoder, options, &self.options(), &())
+        } else {
+            tokenize(&inputs, &self.path(out), &encoder, options, &())
         }
     }
 }
@@ -63,12 +64,11 @@ pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     while let Some(path) = below.pop() {
         for item in fs::read_dir(&path).into_iter().flatten() {
             let path = item.unwrap().path();
-            match path.is_dir() {
-                true => below.push(path),
-                false => {
-                    let name = path.strip_prefix(folder).unwrap().display().to_string();
-                    found.insert(name, fs::read(&path).unwrap());
-                }
+            if path.is_dir() {
+                below.push(path)
+            } else {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.insert(name, fs::read(&path).unwrap());
             }
         }
     }

@@ -124,9 +124,8 @@ fn inputs(desk: &Desk) {
     {
         let mut text = String::new();
         for n in 0..9 {
-            let numbers = (0..len.unwrap_or(n * 5 + 1)).map(|i| match is_whole {
-                true => number(n * 50 + i).to_string(),
-                false => format!("{}.5", number(n * 50 + i)),
+            let numbers = (0..len.unwrap_or(n * 5 + 1)).map(|i| {
+                if is_whole { number(n * 50 + i).to_string() } else { format!("{}.5", number(n * 50 + i)) }
             });
             line(&mut text, n, &joined(numbers.collect()));
         }

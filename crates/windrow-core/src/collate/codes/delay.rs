@@ -108,12 +108,10 @@ impl Delays {
 
     fn frames(&self, codes: &[i64]) -> Result<usize> {
         let channels = self.pattern.len();
-        match channels > 0 && codes.len().is_multiple_of(channels) {
-            true => Ok(codes.len() / channels),
-            false => Err(Error::config(format!(
-                "{} codes are not whole frames of {channels} channels",
-                codes.len()
-            ))),
+        if channels > 0 && codes.len().is_multiple_of(channels) {
+            Ok(codes.len() / channels)
+        } else {
+            Err(Error::config(format!("{} codes are not whole frames of {channels} channels", codes.len())))
         }
     }
 }

@@ -358,10 +358,7 @@ fn named(codes: &Values<'_>, first: u64, is_wrong: impl Fn(i64) -> bool) -> Resu
 // Fills the rows of a mask that are valid by `fill`, the others with false. A row has the same number of places as `across`.
 fn each_row(mask: &mut [u8], valid: &[u8], fill: impl Fn(usize, &mut [u8]), across: &[u8]) {
     for ((i, out), valid) in mask.chunks_exact_mut(across.len()).enumerate().zip(valid) {
-        match *valid == 1 {
-            true => fill(i, out),
-            false => out.fill(0),
-        }
+        if *valid == 1 { fill(i, out) } else { out.fill(0) }
     }
 }
 

@@ -152,10 +152,7 @@ pub trait Samples: Send + Sync + 'static {
     /// # Errors
     /// `OutOfRange`.
     fn check(&self, sample: u64) -> Result<()> {
-        match sample < self.count() {
-            true => Ok(()),
-            false => Err(Error::out_of_range("record", sample, self.count())),
-        }
+        if sample < self.count() { Ok(()) } else { Err(Error::out_of_range("record", sample, self.count())) }
     }
 }
 

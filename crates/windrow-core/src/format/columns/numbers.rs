@@ -99,28 +99,28 @@ impl<S: Samples> Numbers<S> {
         };
         let is_kind =
             !self.schema.own_dtypes || self.schema.element.dtype == DType::F32 || found.dtype.is_integer();
-        match fits && is_kind {
-            true => Ok(found),
-            false => {
-                let channels = self.schema.channels.map_or("[T]".to_string(), |c| format!("[T, {c}]"));
-                let of = self.schema.element.dtype;
-                Err(Error::corrupt(format!(
-                    "an array {} {:?}, the first is {of} {channels}",
-                    found.dtype, found.shape
-                ))
-                .at(self.samples.files().name(found.file))
-                .record(record)
-                .byte(self.first_byte(record, &found)?)
-                .hint("@columns@ gives rows with arrays of any shape"))
-            }
+        if fits && is_kind {
+            Ok(found)
+        } else {
+            let channels = self.schema.channels.map_or("[T]".to_string(), |c| format!("[T, {c}]"));
+            let of = self.schema.element.dtype;
+            Err(Error::corrupt(format!(
+                "an array {} {:?}, the first is {of} {channels}",
+                found.dtype, found.shape
+            ))
+            .at(self.samples.files().name(found.file))
+            .record(record)
+            .byte(self.first_byte(record, &found)?)
+            .hint("@columns@ gives rows with arrays of any shape"))
         }
     }
 
     // Where the array of a record begins in its file, or what it is made of.
     fn first_byte(&self, record: u64, found: &Found) -> Result<u64> {
-        match self.samples.is_stored(self.column, found)? {
-            true => Ok(found.start),
-            false => Ok(self.samples.locate(record, Some(self.column))?.1.start),
+        if self.samples.is_stored(self.column, found)? {
+            Ok(found.start)
+        } else {
+            Ok(self.samples.locate(record, Some(self.column))?.1.start)
         }
     }
 
@@ -187,10 +187,8 @@ impl<S: Samples> Source for Numbers<S> {
             .map_err(|_| Error::unsupported(format!("{} values at once on this machine", span.len)))?;
         let bytes = self.samples.bytes(span.record, self.column, &found, start, size, scratch);
         let bytes = bytes.map_err(|e| e.record(span.record))?;
-        let decode = match self.schema.own_dtypes && self.schema.element.dtype == DType::F32 {
-            true if found.dtype != DType::F32 => Decode::Single,
-            _ => Decode::Plain,
-        };
+        let is_float32 = self.schema.own_dtypes && self.schema.element.dtype == DType::F32;
+        let decode = if is_float32 && found.dtype != DType::F32 { Decode::Single } else { Decode::Plain };
         let channels = self.schema.channels.unwrap_or(1);
         Ok(Values { bytes, element: Element::little(found.dtype), channels, decode })
     }

@@ -50,10 +50,10 @@ pub fn no_line_files(store: &dyn Store) -> Error {
             "looked for *.jsonl and *.ndjson, and for lines in *.json; plain, .gz or .zst; hidden files and \
              folders are left out{}{}",
             if hidden.is_empty() { String::new() } else { format!(": {}", some_of(&hidden)) },
-            match entries.iter().any(|entry| json_kind::may_hold_records(&entry.key)) {
-                true =>
-                    "; an array of objects in a *.json is opened and tokenised as it is, without an index",
-                false => "",
+            if entries.iter().any(|entry| json_kind::may_hold_records(&entry.key)) {
+                "; an array of objects in a *.json is opened and tokenised as it is, without an index"
+            } else {
+                ""
             }
         )),
     }
@@ -79,10 +79,12 @@ pub fn lines_among<'a>(store: &dyn Store, entries: &'a [Entry], asked: bool) -> 
     warn_of_unread(store, entries, &found);
     let mut kinds = Vec::with_capacity(found.len());
     for entry in &found {
-        kinds.push(match names::is_named(&entry.key) {
-            true => JsonKind::Lines,
-            false if !json_kind::may_hold_records(&entry.key) => JsonKind::Document,
-            false => JsonKind::at(store, &entry.key)?,
+        kinds.push(if names::is_named(&entry.key) {
+            JsonKind::Lines
+        } else if !json_kind::may_hold_records(&entry.key) {
+            JsonKind::Document
+        } else {
+            JsonKind::at(store, &entry.key)?
         });
     }
     let of_lines =
@@ -105,12 +107,10 @@ pub fn lines_among<'a>(store: &dyn Store, entries: &'a [Entry], asked: bool) -> 
             }
             JsonKind::Document => false,
         };
-        match is_line {
-            true => lines.push(entry),
-            false if has_lines && entry.size > 0 && !json_kind::is_description(&entry.key) => {
-                left_out.push(entry)
-            }
-            false => {}
+        if is_line {
+            lines.push(entry)
+        } else if has_lines && entry.size > 0 && !json_kind::is_description(&entry.key) {
+            left_out.push(entry)
         }
     }
     if let Some(first) = left_out.first() {
@@ -141,9 +141,8 @@ impl Alike {
         let keys = first_keys(store.open(&entry.key)?.as_ref())?;
         let is_described = json_kind::is_description(&entry.key);
         let is_named_alike = || self.names.contains(&name_of_parts(&entry.key));
-        Ok(keys.is_some_and(|keys| match is_described {
-            true => keys == self.keys,
-            false => is_named_alike() || !keys.is_disjoint(&self.keys),
+        Ok(keys.is_some_and(|keys| {
+            if is_described { keys == self.keys } else { is_named_alike() || !keys.is_disjoint(&self.keys) }
         }))
     }
 }

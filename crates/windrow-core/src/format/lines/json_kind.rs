@@ -213,9 +213,10 @@ mod tests {
         }
 
         fn read<'a>(&'a self, start: u64, size: usize, _: &'a mut Vec<u8>) -> Result<&'a [u8]> {
-            match start + size as u64 > self.from {
-                true => Err(Error::new(self.kind, "refused").byte(start)),
-                false => Ok(&self.text[start as usize..start as usize + size]),
+            if start + size as u64 > self.from {
+                Err(Error::new(self.kind, "refused").byte(start))
+            } else {
+                Ok(&self.text[start as usize..start as usize + size])
             }
         }
     }

@@ -102,10 +102,8 @@ pub(super) fn part(
     whole: &str,
 ) -> Option<(Manifest, PartOf)> {
     let part_of = PartOf { folder: whole.to_string(), is_bare: is_bare(probe.table, &manifest) };
-    let (folder, name) = match probe.is_folder {
-        true => (below, ""),
-        false => (key::folder_of(below), key::name_of(below)),
-    };
+    let (folder, name) =
+        if probe.is_folder { (below, "") } else { (key::folder_of(below), key::name_of(below)) };
     let n_files = manifest.files.len();
     for rows in [&mut manifest.files, &mut manifest.index] {
         *rows = std::mem::take(rows).into_iter().filter_map(|row| within(row, folder)).collect();

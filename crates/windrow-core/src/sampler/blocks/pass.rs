@@ -66,12 +66,11 @@ impl<'b> Pass<'b> {
         let behind = if pool.short.is_some_and(|short| slot > short) { *missing } else { 0 };
         let number = slot * shape.size + inside - behind;
         let inner = pool.places.start + self.order_of(&lane, &pool).invert(number);
-        match inner < rounds * shape.rows {
-            true => (inner / shape.rows * shape.lanes + lane.number) * shape.rows + inner % shape.rows,
-            false => {
-                let left = self.blocks.left_before(lane.number) + inner - rounds * shape.rows;
-                self.blocks.in_rounds() + self.order_left().invert(left)
-            }
+        if inner < rounds * shape.rows {
+            (inner / shape.rows * shape.lanes + lane.number) * shape.rows + inner % shape.rows
+        } else {
+            let left = self.blocks.left_before(lane.number) + inner - rounds * shape.rows;
+            self.blocks.in_rounds() + self.order_left().invert(left)
         }
     }
 
@@ -116,19 +115,21 @@ impl<'b> Pass<'b> {
     pub(super) fn pool_at(&self, lane: &Lane, inner: u64) -> Pool {
         let shape = self.blocks.shape;
         let pool = self.pool(lane, inner / shape.pool.saturating_mul(shape.size));
-        match inner < pool.places.end {
-            true => pool,
+        if inner < pool.places.end {
+            pool
+        } else {
             // The short block was in an earlier one.
-            false => self.pool(lane, pool.number + 1),
+            self.pool(lane, pool.number + 1)
         }
     }
 
     /// The number of that pool. A lane's order is asked only where the short block moves its pools.
     pub(super) fn pool_number(&self, lane: u64, inner: u64) -> u64 {
         let Blocks { shape, last, missing, .. } = self.blocks;
-        match lane == last.0 && *missing > 0 {
-            true => self.pool_at(&self.lane(lane), inner).number,
-            false => inner / shape.pool.saturating_mul(shape.size),
+        if lane == last.0 && *missing > 0 {
+            self.pool_at(&self.lane(lane), inner).number
+        } else {
+            inner / shape.pool.saturating_mul(shape.size)
         }
     }
 

@@ -92,10 +92,7 @@ impl Key {
 
     /// The hash of the content that must be there when the entry is opened again; 0 where time and inode are enough.
     pub(super) fn content_to_verify(&self, object: &dyn Object) -> Result<u64> {
-        match self.is_young {
-            true => content_hash(object),
-            false => Ok(0),
-        }
+        if self.is_young { content_hash(object) } else { Ok(0) }
     }
 
     /// Whether an entry of this name is of this object, which is so unless it was made while a change could stay unseen.
@@ -116,14 +113,12 @@ impl Key {
     pub(super) fn check_unchanged(&self, object: &dyn Object) -> Result<()> {
         let Some(version) = self.version else { return Ok(()) };
         let later = fs::metadata(object.name());
-        match later.is_ok_and(|later| version.is_still(&later)) {
-            true => Ok(()),
-            false => Err(Error::new(
-                Kind::Stale,
-                "the file was changed or removed while it was read into the cache",
-            )
-            .at(object.name())
-            .hint("open the data again")),
+        if later.is_ok_and(|later| version.is_still(&later)) {
+            Ok(())
+        } else {
+            Err(Error::new(Kind::Stale, "the file was changed or removed while it was read into the cache")
+                .at(object.name())
+                .hint("open the data again"))
         }
     }
 }

@@ -247,9 +247,10 @@ struct Failing {
 
 impl Failing {
     fn check(&self, key: &str) -> Result<()> {
-        match key == self.key {
-            true => Err(Error::io("read it", key, std::io::ErrorKind::PermissionDenied.into())),
-            false => Ok(()),
+        if key == self.key {
+            Err(Error::io("read it", key, std::io::ErrorKind::PermissionDenied.into()))
+        } else {
+            Ok(())
         }
     }
 }

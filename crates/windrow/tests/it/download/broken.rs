@@ -34,9 +34,12 @@ fn an_overloaded_server_is_asked_again() {
 fn a_server_that_stays_overloaded_is_given_up_and_a_rerun_goes_on() {
     let is_over = Arc::new(AtomicBool::new(false));
     let over = is_over.clone();
-    let always = move |seen: &Seen| match seen.target.contains("/resolve/") && !over.load(Ordering::Relaxed) {
-        true => Fault::Status(503, ""),
-        false => Fault::None,
+    let always = move |seen: &Seen| {
+        if seen.target.contains("/resolve/") && !over.load(Ordering::Relaxed) {
+            Fault::Status(503, "")
+        } else {
+            Fault::None
+        }
     };
     let desk = Desk::new();
     let server = Server::faulty((0..9).map(|i| small(&format!("{i}"), "1")).collect(), always);
@@ -77,9 +80,8 @@ fn a_body_cut_anywhere_goes_on_at_that_byte() {
 
 #[test]
 fn many_cuts_are_outlasted_because_each_brings_bytes() {
-    let server = Server::faulty(vec![large("x.bin", noise(SIZE))], |seen| match seen.is_cdn {
-        true => Fault::Cut(SIZE / 64),
-        false => Fault::None,
+    let server = Server::faulty(vec![large("x.bin", noise(SIZE))], |seen| {
+        if seen.is_cdn { Fault::Cut(SIZE / 64) } else { Fault::None }
     });
     let desk = Desk::new();
     desk.all(&server);
@@ -89,9 +91,8 @@ fn many_cuts_are_outlasted_because_each_brings_bytes() {
 
 #[test]
 fn a_server_without_parts_that_always_cuts_is_given_up() {
-    let server = Server::faulty(vec![large("x.bin", noise(SIZE))], |seen| match seen.is_cdn {
-        true => Fault::WholeCut(SIZE / 2),
-        false => Fault::None,
+    let server = Server::faulty(vec![large("x.bin", noise(SIZE))], |seen| {
+        if seen.is_cdn { Fault::WholeCut(SIZE / 2) } else { Fault::None }
     });
     let desk = Desk::new();
     let e = desk.failed(&server);
@@ -153,9 +154,12 @@ fn wrong_bytes_are_put_aside_and_fetched_once_more() {
             let wrong = wrong.clone();
             let server = Server::faulty(
                 vec![if is_large { large("x.bin", noise(SIZE)) } else { small("x.bin", noise(SIZE)) }],
-                move |seen| match seen.is_content() && seen.nth == 1 {
-                    true => Fault::Content(wrong.clone()),
-                    false => Fault::None,
+                move |seen| {
+                    if seen.is_content() && seen.nth == 1 {
+                        Fault::Content(wrong.clone())
+                    } else {
+                        Fault::None
+                    }
                 },
             );
             let desk = Desk::new();
@@ -170,11 +174,13 @@ fn wrong_bytes_are_put_aside_and_fetched_once_more() {
 fn bytes_that_stay_wrong_are_never_shown() {
     for wrong in [flipped(), noise(SIZE - 1), noise(SIZE + 1)] {
         let bad = wrong.clone();
-        let faults =
-            move |seen: &Seen| match seen.is_cdn && seen.target.contains(&large("", noise(SIZE)).sha256()) {
-                true => Fault::Content(bad.clone()),
-                false => Fault::None,
-            };
+        let faults = move |seen: &Seen| {
+            if seen.is_cdn && seen.target.contains(&large("", noise(SIZE)).sha256()) {
+                Fault::Content(bad.clone())
+            } else {
+                Fault::None
+            }
+        };
         let desk = Desk::new();
         let server = Server::faulty(vec![large("x.bin", noise(SIZE)), large("y.bin", "good")], faults);
         let e = desk.failed(&server);
@@ -200,10 +206,14 @@ fn parts_of_a_stopped_run_are_gone_on_from_and_poisoned_ones_are_not_shown() {
     let desk = Desk::new();
     let server = Server::good(vec![large("x.bin", noise(SIZE))]);
     // A first run that brings half of it.
-    let cut = Server::faulty(vec![large("x.bin", noise(SIZE))], |seen| match seen.is_cdn {
-        true if seen.nth > 1 => Fault::Status(403, ""),
-        true => Fault::Cut(SIZE / 2),
-        false => Fault::None,
+    let cut = Server::faulty(vec![large("x.bin", noise(SIZE))], |seen| {
+        if !seen.is_cdn {
+            Fault::None
+        } else if seen.nth > 1 {
+            Fault::Status(403, "")
+        } else {
+            Fault::Cut(SIZE / 2)
+        }
     });
     desk.failed(&cut);
     assert_eq!(desk.hidden(".part"), [noise(SIZE)[..SIZE / 2].to_vec()]);
@@ -238,11 +248,9 @@ fn stopping_is_quick_and_the_rerun_goes_on() {
         }
     }
     let desk = Desk::new();
-    let stalled =
-        Server::faulty(vec![large("x.bin", noise(SIZE)), small("a", "1")], |seen| match seen.is_cdn {
-            true => Fault::Stall(SIZE / 2),
-            false => Fault::None,
-        });
+    let stalled = Server::faulty(vec![large("x.bin", noise(SIZE)), small("a", "1")], |seen| {
+        if seen.is_cdn { Fault::Stall(SIZE / 2) } else { Fault::None }
+    });
     let mut request = desk.request(&stalled);
     request.options.timeout = Some(Duration::from_secs(3600));
     let e = download(&request, &Stop(&desk)).unwrap_err();

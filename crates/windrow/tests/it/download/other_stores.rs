@@ -89,9 +89,8 @@ fn of_web(desk: &Desk, server: &Server, path: &str) -> Request {
 #[test]
 fn a_file_of_a_web_server_is_resumed_if_it_is_the_same() {
     let desk = Desk::new();
-    let cut = |seen: &Seen| match seen.header("range").is_some() && seen.nth == 2 {
-        true => Fault::Cut(SIZE / 2),
-        false => Fault::None,
+    let cut = |seen: &Seen| {
+        if seen.header("range").is_some() && seen.nth == 2 { Fault::Cut(SIZE / 2) } else { Fault::None }
     };
     let path = format!("datasets/some/data/resolve/{}/x.bin", COMMIT);
     let server = Server::faulty(vec![small("x.bin", noise(SIZE))], cut);

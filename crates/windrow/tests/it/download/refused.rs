@@ -111,14 +111,15 @@ fn a_listing_that_goes_on_in_a_circle_or_elsewhere_is_refused() {
     let elsewhere = format!("{}/api/datasets/some/data/tree/x", other.endpoint());
     for next in [String::new(), elsewhere] {
         let desk = Desk::new();
-        let server =
-            Server::faulty(vec![small("a", "1")], move |seen| match seen.target.contains("/tree/") {
-                true if next.is_empty() => {
-                    Fault::Next(format!("http://{}{}", seen.header("host").unwrap_or_default(), seen.target))
-                }
-                true => Fault::Next(next.clone()),
-                false => Fault::None,
-            });
+        let server = Server::faulty(vec![small("a", "1")], move |seen| {
+            if !seen.target.contains("/tree/") {
+                Fault::None
+            } else if next.is_empty() {
+                Fault::Next(format!("http://{}{}", seen.header("host").unwrap_or_default(), seen.target))
+            } else {
+                Fault::Next(next.clone())
+            }
+        });
         let e = desk.get(&server).unwrap_err();
         assert_eq!(e.kind(), Kind::Corrupt, "{e}");
         assert!(server.log().len() < 5 && other.log().is_empty());
@@ -127,9 +128,12 @@ fn a_listing_that_goes_on_in_a_circle_or_elsewhere_is_refused() {
 
 #[test]
 fn a_circle_of_redirects_ends() {
-    let server = Server::faulty(vec![small("a", "1")], |seen| match seen.target.contains("/tree/") {
-        true => Fault::Status(307, "Location: /api/datasets/some/data/tree/x\r\n"),
-        false => Fault::None,
+    let server = Server::faulty(vec![small("a", "1")], |seen| {
+        if seen.target.contains("/tree/") {
+            Fault::Status(307, "Location: /api/datasets/some/data/tree/x\r\n")
+        } else {
+            Fault::None
+        }
     });
     let e = Desk::new().get(&server).unwrap_err();
     assert!(e.message().contains("redirects"), "{e}");

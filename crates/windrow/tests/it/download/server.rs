@@ -128,9 +128,10 @@ impl Remote {
 
     fn entry(&self) -> String {
         let (path, size, git) = (&self.path, self.content.len(), self.git());
-        let large = match self.is_large {
-            true => format!(r#","lfs":{{"oid":"{}","size":{size},"pointerSize":130}}"#, self.sha256()),
-            false => String::new(),
+        let large = if self.is_large {
+            format!(r#","lfs":{{"oid":"{}","size":{size},"pointerSize":130}}"#, self.sha256())
+        } else {
+            String::new()
         };
         format!(r#"{{"type":"file","oid":"{git}","size":{size},"path":"{path}"{large}}}"#)
     }
@@ -278,14 +279,15 @@ impl State {
                 format!("[{page}]").as_bytes(),
             );
         }
-        let link = match at + 2 < entries.len() {
-            true => format!(
+        let link = if at + 2 < entries.len() {
+            format!(
                 "Link: <{}{}?recursive=true&cursor={}>; rel=\"next\"\r\n",
                 self.hub,
                 target.split('?').next().unwrap_or_default(),
                 at + 2
-            ),
-            false => String::new(),
+            )
+        } else {
+            String::new()
         };
         reply(stream, &link, format!("[{page}]").as_bytes())
     }
