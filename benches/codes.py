@@ -79,7 +79,7 @@ def bench_l(passes, seconds):
         for row, n in enumerate(lens.tolist()):
             tgt[row, 1 : n + 1] = delayed[row, :n]
             tgt[row, n + 1] = 1024
-        laid = {
+        tensors = {
             "src_tokens": src,
             "src_positions": torch.arange(text_length).expand(len(items), -1).contiguous(),
             "tgt_tokens": tgt,
@@ -90,10 +90,10 @@ def bench_l(passes, seconds):
         if dense:
             text, frames = src != 0, (tgt != 1025).any(-1)
             causal = torch.ones(longest + 2, longest + 2, dtype=torch.bool).tril()
-            laid["enc_self_attn_mask"] = (text[:, :, None] & text[:, None, :])[:, None]
-            laid["dec_self_attn_mask"] = (frames[:, :, None] & frames[:, None, :] & causal)[:, None]
-            laid["dec_cross_attn_mask"] = (frames[:, :, None] & text[:, None, :])[:, None]
-        return laid
+            tensors["enc_self_attn_mask"] = (text[:, :, None] & text[:, None, :])[:, None]
+            tensors["dec_self_attn_mask"] = (frames[:, :, None] & frames[:, None, :] & causal)[:, None]
+            tensors["dec_cross_attn_mask"] = (frames[:, :, None] & text[:, None, :])[:, None]
+        return tensors
 
     def data_loader(workers):
         loader = torch.utils.data.DataLoader(

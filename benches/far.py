@@ -25,7 +25,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGI
 
 
 def write(folder):
-    """The same samples for each loader; the first token of a sample is its number."""
+    """Equal samples for each loader; the first token of a sample is its number."""
     import windrow as wr
 
     if (folder / "done").exists():
@@ -140,7 +140,7 @@ def run_one(what, url, seconds):
 
 
 def effective(batches, size):
-    """Runs of so many samples that a batch effectively draws from: G² over the sum of squares, in the mean of all."""
+    """Runs of `size` samples that a batch effectively draws from: G² over the sum of squares, in the mean of all."""
     squares = [np.sum(np.bincount(np.asarray(batch) // size).astype(float) ** 2) for batch in batches]
     return BATCH**2 / float(np.mean(squares))
 

@@ -59,7 +59,7 @@ def stores(n=500_000_000):
 
 
 def uncompressed(source, out):
-    """The same arrays by zarr-python, without a compressor."""
+    """Writes the arrays by zarr-python, without a compressor."""
     import zarr
 
     part = out.with_suffix(".part")
@@ -180,7 +180,7 @@ def bench_j(passes, seconds):
 
 def bench_k(passes, seconds):
     """The blocks of one of seqax's shuffle buffers, read by zarr-python and kept, as its loader does before it mixes them;
-    the mixing is not counted. windrow lays the batches."""
+    the mixing is not counted. windrow assembles the batches."""
     import zarr
 
     from windrow.compat.seqax import FlatTokensParams, ShufflingLoader, TokenBatchParams

@@ -23,7 +23,7 @@ PACKED = int(os.environ.get("WINDROW_BENCH_TOKENS", 40_000_000))
 
 
 def write(folder, ids):
-    """The same records in every format; what opens each."""
+    """Writes the records in every format; gives what opens each."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -113,7 +113,7 @@ def write_shards(folder):
         shutil.rmtree(folder, ignore_errors=True)
         for name in ("datatrove", "parquet", "tfrecord", "array_record", "bagz"):
             (folder / name).mkdir(parents=True)
-        # A limit of so many bytes gives shards of about 20 records.
+        # This limit in bytes gives shards of about 20 records.
         wr.write(folder / "mds", ({"tokens": row} for row in ids), to="mds", size_limit=20 * 272)
         litdata(folder / "litdata", ids, 20)
         datasets.Dataset.from_dict({"input_ids": ids}).save_to_disk(str(folder / "arrow"), num_shards=SHARDS)

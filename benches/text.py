@@ -65,7 +65,7 @@ def bench_d(passes, seconds):
 
         text_bytes = limit("encode", path, name, 2)["bytes"]
         measures = {
-            # The library's own call for many texts, with so many at a time as Datasets' map gives it; or with all.
+            # The library's own call for many texts, with the number at a time that Datasets' map gives it; or with all.
             "limit: the tokenizer's encode_batch, 1,000 texts": lambda: bare("encode-batch", path, name, 2, 1000),
             "limit: the tokenizer's encode_batch, all at once": lambda: bare("encode-batch", path, name, 2, 1 << 40),
             # A loop of our own around the library that keeps no ids. Threads share a tokenizer, or each has a copy.

@@ -5,7 +5,7 @@
 
 Without `--audio`, five clips of testdata/audio are used with their prompts, one of each kind of file. The weights in
 testdata/dac are random and small: what they make are codes of a real codec, but nobody would want to listen to them. A run of 20 steps is compared with one that stops after 10, saves model,
-optimiser and `loader.state_dict()`, and goes on in fresh objects: the losses of steps 10 to 19 must be equal to the last bit.
+optimiser and `loader.state_dict()`, and continues in fresh objects: the losses of steps 10 to 19 must be equal to the last bit.
 """
 
 import argparse
@@ -88,7 +88,7 @@ def start(data, args):
 
 
 def train(model, optimiser, loader, steps):
-    """Trains for so many steps; returns the losses."""
+    """Trains for `steps` steps; returns the losses."""
     losses = []
     for _, batch in zip(range(steps), loader.stream()):
         logits = model(batch)

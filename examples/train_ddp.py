@@ -73,7 +73,7 @@ def train(args):
 
 
 def launch(data, out, steps, processes, nodes=1):
-    """Runs torchrun on so many nodes, here all on this machine, and waits for them."""
+    """Runs torchrun on `nodes` nodes, here all on this machine, and waits for them."""
     out.mkdir(exist_ok=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

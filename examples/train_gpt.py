@@ -2,7 +2,7 @@
 
     python examples/train_gpt.py                  # about a minute on two cores
 
-A run of 40 steps is compared with one that stops after 20, saves model, optimiser and `loader.state_dict()`, and goes on
+A run of 40 steps is compared with one that stops after 20, saves model, optimiser and `loader.state_dict()`, and continues
 in fresh objects: the losses of steps 20 to 39 must be equal to the last bit.
 """
 
@@ -67,7 +67,7 @@ def start(data, args):
 
 
 def train(model, optimiser, loader, steps):
-    """Trains for so many steps; returns the losses."""
+    """Trains for `steps` steps; returns the losses."""
     losses = []
     for _, batch in zip(range(steps), loader.stream()):
         logits = model(batch["input_ids"])

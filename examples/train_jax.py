@@ -78,7 +78,7 @@ def train(args):
 
 
 def launch(data, out, steps, processes):
-    """Runs so many processes, here all on this machine, and waits for them."""
+    """Runs `processes` processes, here all on this machine, and waits for them."""
     out.mkdir(exist_ok=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

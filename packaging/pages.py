@@ -25,7 +25,7 @@ def printed(*words: str) -> str:
 
 
 def main() -> None:
-    """Writes them anew."""
+    """Writes them again."""
     files = {f"man/man1/{name}": page for name, page in json.loads(printed("man", "--json"))["pages"].items()}
     files |= {path: printed("completions", shell) for shell, path in COMPLETIONS.items()}
     for folder in {path.split("/")[0] for path in files}:

@@ -1,4 +1,4 @@
-"""Runs in an environment that has only the wheel: every command, every module, a loader that is stopped and goes on.
+"""Runs in an environment that has only the wheel: every command, every module, a loader that is stopped and continues.
 
 `python -I smoke.py TESTDATA`, in an empty folder.
 """

@@ -191,7 +191,7 @@ def tar(draws: random.Random) -> tuple[str, bytes]:
             archive.addfile(member, io.BytesIO(b"text"))
     data = bytearray(out.getvalue())
     if draws.random() < 0.6:
-        # A size that is none, with a checksum that holds.
+        # A wrong size, with a checksum that holds.
         size = draws.choice(
             [
                 b"77777777777\0",

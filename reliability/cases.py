@@ -18,7 +18,7 @@ from preload import Preload
 from program import Ran
 
 REFUSED = "refused"
-# Of more records than this, a reader looks at so many.
+# Of more records than this, a reader looks at this number.
 MOST = 2_000
 # What a step of a run that was stopped may end with where its output is there already.
 EXISTS = "exists already"
@@ -115,7 +115,7 @@ class Case:
         return None
 
     def wrong_after_rerun(self, was_whole: bool) -> tuple[str, str] | None:
-        """The same command again, undisturbed: it ends in the same bytes as an unbroken run, and leaves nothing behind."""
+        """Runs the command again, undisturbed: it ends in the same bytes as an unbroken run, and leaves nothing behind."""
         if was_whole and self.job.once:
             return None
         ran = self.bench.ran(self.job.command)

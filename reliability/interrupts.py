@@ -24,7 +24,7 @@ from jobs import Command, Job
 from program import Ran
 from tally import Part
 
-# An answer that takes longer counts as none.
+# An answer that takes longer does not count.
 LATE = 10.0
 AT_ONCE = 6
 COMMANDS, WRITERS, READERS, LOADERS, CALLED, REMOTE = (

@@ -18,7 +18,7 @@ from tally import Part
 
 # Kills of one job in a round.
 AT_ONCE = 12
-# Of so many kills one is followed by others, and one by `verify --gc` killed at every change.
+# One in this number of kills is followed by others, and one by `verify --gc` killed at every change.
 COMPOUND, TIDIED = 6, 12
 AGAIN = "killed twice and more"
 TIDY = "verify --gc"
@@ -155,7 +155,7 @@ def at_random_times(part: Part, bench: Bench, walk: Walk) -> None:
 
 
 def kill_at(part: Part, case: Case, row: str, n: int, said: str) -> bool:
-    """Whether the process was killed there, or ended well before it made so many changes."""
+    """Whether the process was killed there, or ended well before it made `n` changes."""
     ran = case.bench.ran(case.job.command, "kill", at=n)
     if ran.code == -9 or ran.code == 0 or (ran.code == 1 and case.is_whole()):
         return True

@@ -40,7 +40,7 @@ class Preload:
         return self._steering(fault, fast=fast, **settings)
 
     def typed(self, fault: str, **settings: str | int) -> str:
-        """The same as one types it, for a line that says how to see something again; nothing else depends on what is left out."""
+        """The command as one types it, for a line that says how to see something again; nothing else depends on what is left out."""
         left_out = ("WINDROW_FAULT_COUNTS", "WINDROW_FAULT_PARENT", "WINDROW_FAULT_LOG", "LD_PRELOAD")
         steering = self._steering(fault, fast=True, **settings)
         return " ".join(f"{name}={value}" for name, value in steering.items() if name not in left_out)

@@ -104,7 +104,7 @@ def one_case(part: Part, lane: Lane, local: dict[str, sets.Set], whole: dict[str
         began = time.monotonic()
         answer = lane.worker.ask(**asked)
         if row == LAST:
-            # Of answers that are cut every one brings some bytes, so many reads succeed before one gives up: each has its own time.
+            # Each answer that is cut brings some bytes, and many reads succeed before one gives up: each has its own time.
             took = answer["longest"] if script.lasting == "cut" else time.monotonic() - began
             part.took(row, took)
             if took > MOST_SECS:

@@ -1,6 +1,6 @@
 """The sums of all runs of the torture, as the table in docs/reliability.md.
 
-    python reliability/sums.py        # writes it there anew
+    python reliability/sums.py        # writes it there again
 """
 
 from __future__ import annotations

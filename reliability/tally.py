@@ -40,14 +40,14 @@ class Part:
             number += 1
 
     def tried(self, row: str, times: int = 1) -> None:
-        """So many cases more of this row of the table."""
+        """Adds cases of this row of the table."""
         found = self._rows.setdefault(row, dict.fromkeys(("tried", *WRONGS), 0))
         found["tried"] += times
 
     def found(self, row: str, what: str, said: str) -> None:
         """A case went wrong: `what` is one of WRONGS, `said` is how to see it again."""
         if what not in WRONGS:
-            raise ValueError(f"{what!r} is none of {', '.join(WRONGS)}")
+            raise ValueError(f"{what!r} is not one of {', '.join(WRONGS)}")
         self.tried(row, 0)
         self._rows[row][what] += 1
         print(f"{what}: {row}: {said}", flush=True)

@@ -11,7 +11,7 @@ use windrow_fuzz::dtype;
 #[derive(Arbitrary, Debug)]
 struct Input {
     stored: u8,
-    laid: Option<u8>,
+    dtype: Option<u8>,
     schema_channels: u8,
     examples: Vec<(Vec<u8>, u8, String, u64)>,
     length: u64,
@@ -52,14 +52,14 @@ fuzz_target!(|input: Input| {
         codebook_size: input.codebook_size,
         cut: if input.cut_byte { TextCut::Byte } else { TextCut::Character },
     };
-    // What is refused for its size is refused for any; what is laid stays small here.
-    let _ = Codes::new(&schema, input.length, &layout, input.laid.map(dtype));
+    // What is refused for its size is refused for any; what is assembled stays small here.
+    let _ = Codes::new(&schema, input.length, &layout, input.dtype.map(dtype));
     let small = CodesLayout {
         text_length: layout.text_length % 300,
         delay_pattern: layout.delay_pattern.map(|d| d.into_iter().map(|delay| delay % 300).collect()),
         ..layout
     };
-    let Ok(codes) = Codes::new(&schema, 1 + input.length % 300, &small, input.laid.map(dtype)) else {
+    let Ok(codes) = Codes::new(&schema, 1 + input.length % 300, &small, input.dtype.map(dtype)) else {
         return;
     };
     let examples: Vec<Example<'_>> = input

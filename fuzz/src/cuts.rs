@@ -69,7 +69,7 @@ impl Cut {
         })
     }
 
-    /// The same without values that are read for their labels only; `None` for a cut that has no such choice.
+    /// The cut without values that are read for their labels only; `None` for a cut that has no such choice.
     ///
     /// # Errors
     /// What the view's `apart` says.
@@ -88,7 +88,7 @@ impl Cut {
         }))
     }
 
-    /// The same kind of cut with rows of at most 512 positions: for batches.
+    /// Limits rows to 512 positions: for batches.
     pub fn small(self) -> Cut {
         let few = |n: u64| n % 512 + 1;
         match self {

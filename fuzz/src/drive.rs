@@ -17,7 +17,7 @@ const MOST_FOUND: usize = 1_000;
 /// Values of all records that are looked at: overlapping rows could make many of a small file.
 const MOST_READ: u64 = 4 << 20;
 
-/// Puts a source through its promises, parses its JSON records, and lays a batch of each cut.
+/// Puts a source through its promises, parses its JSON records, and assembles a batch of each cut.
 pub fn drive(source: &SharedSource, cuts: &[Cut], dtype: Option<DType>, pad: i64) {
     records(source);
     for cut in cuts.iter().take(4) {
@@ -102,11 +102,11 @@ fn batch(source: &SharedSource, cut: Cut, dtype: Option<DType>, pad: i64) -> Res
     if n == 0 {
         return Ok(());
     }
-    let laid = feed.batch(&[0, n / 2, n - 1], 7);
-    if let Ok(laid) = &laid {
-        assert_eq!(laid.rows(), 3);
-        for (i, field) in laid.fields().iter().enumerate() {
-            assert_eq!(laid.bytes(i).len(), 3 * field.row_size());
+    let batch = feed.batch(&[0, n / 2, n - 1], 7);
+    if let Ok(batch) = &batch {
+        assert_eq!(batch.rows(), 3);
+        for (i, field) in batch.fields().iter().enumerate() {
+            assert_eq!(batch.bytes(i).len(), 3 * field.row_size());
         }
     }
     let plan = Plan::new(vec![feed], Arc::new(Shuffle::new(n, 7)), 7)?;
@@ -120,5 +120,5 @@ fn batch(source: &SharedSource, cut: Cut, dtype: Option<DType>, pad: i64) -> Res
         }
         plan.batch(1, position..position + 1, None, &mut Workspace::default())?;
     }
-    laid.map(drop)
+    batch.map(drop)
 }

@@ -196,7 +196,7 @@ def tokenizer_of(kind: str, corpus: list[str]) -> Tokenizer:
 
 
 def saved(kind: str, template: str, folder: Path) -> PreTrainedTokenizerFast:
-    """The same as transformers has it, saved with the template and loaded again."""
+    """The template as transformers has it, saved with the template and loaded again."""
     corpus = [text for seed in range(200) for text in [Conversations(seed).text()]] + list(TEMPLATES.values())
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer_of(kind, corpus), bos_token="<s>", eos_token="</s>", chat_template=template

@@ -1,4 +1,4 @@
-"""Small data, made anew for each test, and a way to run a script in a process of its own under a hard time limit."""
+"""Small data, made again for each test, and a way to run a script in a process of its own under a hard time limit."""
 
 from __future__ import annotations
 

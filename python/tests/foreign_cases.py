@@ -81,7 +81,7 @@ def printed_by_loaders(code, *arguments):
 
 
 def with_loaders(code, *arguments):
-    """The same; what it prints last, as JSON."""
+    """Runs it; gives what it prints last, as JSON."""
     return json.loads(printed_by_loaders(code, *arguments)[-1])
 
 

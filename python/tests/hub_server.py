@@ -25,7 +25,7 @@ def git_sha1(content: bytes) -> str:
 class Hub:
     """A hub with these files; those of LARGE bytes and more are large.
 
-    `log` holds (port's name, method, path); `cut_at` ends the next large body after so many bytes.
+    `log` holds (port's name, method, path); `cut_at` ends the next large body after that number of bytes.
     """
 
     def __init__(self, files: dict[str, bytes]) -> None:

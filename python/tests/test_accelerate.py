@@ -60,7 +60,7 @@ CONFIGS = [
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("size", [8, 10])
 @pytest.mark.parametrize("is_batched", [False, True])
-def test_a_for_goes_on_after_a_break(rows: wr.View, size: int, is_batched: bool, config: dict[str, bool]) -> None:
+def test_a_for_continues_after_a_break(rows: wr.View, size: int, is_batched: bool, config: dict[str, bool]) -> None:
     expected = ids(islice(wr.Loader(rows, size, seed=3, drop_last=False).stream(), 36))
     n = -(-N // size)
     for taken in (1, 5, n - 2, n - 1, n):
@@ -68,7 +68,7 @@ def test_a_for_goes_on_after_a_break(rows: wr.View, size: int, is_batched: bool,
         _, batches = prepared(stream, None if is_batched else size, **config)
         found = some(batches, taken)
         assert found == expected[:taken]
-        # The stream's own state knows it too, wherever it goes on.
+        # The stream's own state knows it too, wherever it continues.
         again = wr.torch.Stream(rows, size, drop_last=False, seed=3)
         again.load_state_dict(stream.state_dict())
         assert ids(islice(again.loader.stream(), 2)) == expected[taken : taken + 2], taken
@@ -78,7 +78,7 @@ def test_a_for_goes_on_after_a_break(rows: wr.View, size: int, is_batched: bool,
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-def test_a_registered_stream_or_loader_goes_on(rows: wr.View, tmp_path: Path, config: dict[str, bool]) -> None:
+def test_a_registered_stream_or_loader_continues(rows: wr.View, tmp_path: Path, config: dict[str, bool]) -> None:
     expected = ids(islice(wr.Loader(rows, 8, seed=3).stream(), 36))
 
     def make() -> tuple[Any, Any, Any]:

@@ -40,7 +40,7 @@ def test_batches_are_those_without_it(tokens):
     assert all(np.array_equal(a, b) for a, b in zip(*batches, strict=True))
 
 
-def test_a_state_goes_on_with_and_without_it(tokens):
+def test_a_state_continues_with_and_without_it(tokens):
     loader = wr.Loader(wr.open(tokens).pack(100), batch_size=7, seed=3)
     next(iter(loader))
     state = loader.state_dict()

@@ -220,7 +220,7 @@ def test_ranks_that_are_known_late_share_one_order(view: wr.View, tokens: Path, 
     assert ids(next(resumed)) == ids(next(alone))
 
 
-def test_a_forked_child_goes_on_in_the_same_order(view: wr.View) -> None:
+def test_a_forked_child_continues_in_the_same_order(view: wr.View) -> None:
     loader = wr.Loader(view, batch_size=8, shuffle=SMALL)
     next(loader)
     state = loader.state_dict()

@@ -312,7 +312,7 @@ def test_a_configuration_that_cannot_be_read_is_named(tracks, tmp_path, content,
     assert raised.value.path == str(path) and raised.value.hint
 
 
-def test_mono_is_laid_as_stereo_where_asked(tmp_path):
+def test_mono_is_assembled_as_stereo_where_asked(tmp_path):
     torch.save(torch.arange(90).reshape(10, 9), tmp_path / "mono.pt")
     ds = wr.open(tmp_path)
     tokens = ds.codes(10, "start", channels=18)[0]["tgt_tokens"]
@@ -346,7 +346,7 @@ def test_crops_tags_and_dropped_prompts_are_the_same_on_every_rank_and_after_a_s
         other.load_state_dict(loader.state_dict())
 
 
-def test_views_pickle_and_workers_lay_the_same(tracks):
+def test_views_pickle_and_workers_assemble_the_same(tracks):
     view = wr.open(tracks).codes(12, "start", text_length=16, masks="lengths")
     again = pickle.loads(pickle.dumps(view))
     assert (again[3]["tgt_tokens"] == view[3]["tgt_tokens"]).all()

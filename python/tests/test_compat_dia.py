@@ -170,7 +170,7 @@ def starts(items):
     return [int(codes[0, 0]) for _, codes, _ in items]
 
 
-def test_crops_are_drawn_anew_by_epoch_and_sample_and_are_the_same_anywhere(long_tracks):
+def test_crops_are_drawn_again_by_epoch_and_sample_and_are_the_same_anywhere(long_tracks):
     config = STEREO
     one, other = (PreEncodedDACDataset(long_tracks, config, seed=3) for _ in range(2))
     first, second = starts(one[i] for i in range(4)), starts(one[i] for i in range(4))
@@ -189,7 +189,7 @@ def test_crops_are_drawn_anew_by_epoch_and_sample_and_are_the_same_anywhere(long
         fixed[0:2]
 
 
-def test_workers_draw_the_same_whatever_their_number_and_anew_each_epoch(long_tracks):
+def test_workers_draw_the_same_whatever_their_number_and_again_each_epoch(long_tracks):
     config, train = STEREO, SimpleNamespace(tag_shuffle=True, tag_dropout=0.2, tag_limit=None)
     tracks = PreEncodedDACDataset(long_tracks, config)
 

@@ -373,7 +373,7 @@ MIXED_DTYPES = ["int64", "float32", "bool", "int64", "float32", "float32", "int6
 
 
 def mixed_file(folder: Path, name: str) -> Path:
-    """The same sequences in a file of that name."""
+    """Sequences in a file of that name."""
     text = json.dumps(MIXED)
     content = {
         ".json": text.encode(),
@@ -515,7 +515,7 @@ def test_a_file_without_lines_has_no_sequences(tmp_path: Path) -> None:
             sequences[0]
     both = build_ts_dataset(tmp_path / "d", 4, 4)
     assert len(both.dataset) == 1 and len(both) == 2 and len(both.views) == 1
-    # A line that is blank is none of a sequence, and a stream that was cut off is no stream.
+    # A blank line is not a sequence, and a stream that was cut off is not a stream.
     for name, content in {"blank.jsonl": b"\n", "cut.jsonl.gz": b""}.items():
         (tmp_path / name).write_bytes(content)
         with pytest.raises(wr.CorruptError, match=name):

@@ -223,7 +223,7 @@ def test_prefetch_hands_an_error_on_every_time():
             ahead.next_batch()
 
 
-def test_prefetch_goes_on_in_a_forked_child():
+def test_prefetch_continues_in_a_forked_child():
     ahead = PrefetchDataLoader(LitDataLoader(range(1000), 2, 4), 2)
     plain = LitDataLoader(range(1000), 2, 4)
     for _ in range(3):

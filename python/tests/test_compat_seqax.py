@@ -125,7 +125,7 @@ def same(a, b):
     return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("targets", "is_seq_start", "loss_mask"))
 
 
-def test_steps_laid_ahead_are_the_steps(tmp_path):
+def test_steps_assembled_ahead_are_the_steps(tmp_path):
     documents = [[i] * (i % 7) for i in range(1, 2_000)]
     wr.write(tmp_path / "train", documents, to="flat-tokens", tokens_chunk_size=500)
     params = FlatTokensParams(tmp_path, 2, 3, 4, seed=5, sequence_packing=True)
@@ -160,7 +160,7 @@ def sums_from(start):
     return [int(LOADERS[0].load(step).targets.sum()) for step in range(start, start + 10)]
 
 
-def test_a_forked_process_lays_ahead_by_its_own_threads(tmp_path):
+def test_a_forked_process_assembles_ahead_by_its_own_threads(tmp_path):
     wr.write(tmp_path / "train", [list(range(1, 500))] * 20, to="flat-tokens", tokens_chunk_size=500)
     params = FlatTokensParams(tmp_path, 1, 3, 4, seed=5, sequence_packing=True)
     loader = ShufflingLoader("train", params, TokenBatchParams(len=16, batch=8))

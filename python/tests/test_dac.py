@@ -1,4 +1,4 @@
-"""The codec gives code for code what descript-audio-codec gives, at several sizes, on speech and on what is none.
+"""The codec gives code for code what descript-audio-codec gives, at several sizes, on speech and on other sound.
 
 Two codes may be told apart the other way only where both are equally near: a tie, which is shown to be one. `WINDROW_AUDIO` in the
 environment names a folder of more sound files; with it the model of the published size encodes every clip, which takes minutes.
@@ -93,7 +93,7 @@ def speech() -> Iterator[Samples]:
 
 
 def clips() -> list[Samples]:
-    """Twenty clips and more: speech, and what is none."""
+    """Twenty clips and more: speech, and other sound."""
     everything = bool(os.environ.get("WINDROW_AUDIO"))
     found = [samples if everything else samples[1_000:9_000] for samples in speech()]
     draw = np.random.default_rng(0)

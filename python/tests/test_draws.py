@@ -226,7 +226,7 @@ def test_what_is_not_random_stays_as_it_is(view: wr.View, tracks: Path) -> None:
         assert all(np.array_equal(first[name], one[1][name]) for name in first)
 
 
-def test_prompts_and_tags_are_drawn_anew(tracks: Path) -> None:
+def test_prompts_and_tags_are_drawn_again(tracks: Path) -> None:
     data = wr.open(tracks)
     for options in ({"unconditional": 0.5}, {"tag_shuffle": True}, {"tag_dropout": 0.5}):
         view = data.codes(5, mode="start", **options)

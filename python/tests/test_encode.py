@@ -104,7 +104,7 @@ def test_a_second_run_has_nothing_to_do_and_a_new_file_is_all_that_is_encoded(
         wr.encode(sound, tmp_path / "out", codec)
 
 
-def test_a_run_that_was_stopped_shows_nothing_and_goes_on(tmp_path: Path, sound: Path, codec: wr.Codec, cache: Path) -> None:
+def test_a_run_that_was_stopped_shows_nothing_and_continues(tmp_path: Path, sound: Path, codec: wr.Codec, cache: Path) -> None:
     def stop(now: dict[str, int]) -> None:
         assert now["done_bytes"] <= now["total_bytes"]
         raise KeyboardInterrupt
@@ -352,7 +352,7 @@ def test_from_sound_to_batch_to_sound(tmp_path: Path, sound: Path, codec: wr.Cod
     assert len(samples) == 2 and 0 <= len(codes) * codec.hop_length - samples.shape[1] < 8
 
 
-def test_metadata_is_made_anew(tmp_path: Path, sound: Path, codec: wr.Codec) -> None:
+def test_metadata_is_made_again(tmp_path: Path, sound: Path, codec: wr.Codec) -> None:
     wr.encode(sound, tmp_path / "out", codec)
     path = tmp_path / "out" / "metadata.json"
     before = json.loads(path.read_text())

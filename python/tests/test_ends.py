@@ -1,4 +1,4 @@
-"""Where a run ends or fails: nothing is lost, nothing goes on behind it."""
+"""Where a run ends or fails: nothing is lost, nothing continues behind it."""
 
 from __future__ import annotations
 

@@ -335,12 +335,12 @@ def test_a_run_that_is_stopped_leaves_nothing_running(
         # Ray says something too.
         assert "stopped\n" in run.stdout
 
-        def goes_on() -> bool:
+        def continues() -> bool:
             before = drafts(parts), wr.prep.status(job)["done"]
             time.sleep(1)
             return (drafts(parts), wr.prep.status(job)["done"]) != before
 
-        wait_until(lambda: not goes_on(), limit=10)
+        wait_until(lambda: not continues(), limit=10)
         assert wr.prep.status(job)["left"]
         if engine == "slurm":
             wait_until(lambda: "windrow" not in slurm.queued(), limit=10)

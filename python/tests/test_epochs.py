@@ -133,7 +133,7 @@ def test_whole_begins_each_for_at_the_first_batch(view: wr.View) -> None:
     assert ids(again) == third
 
 
-def test_set_epoch_keeps_the_place_in_the_epoch_that_goes_on(view: wr.View) -> None:
+def test_set_epoch_keeps_the_place_in_the_epoch_that_continues(view: wr.View) -> None:
     first, second, third = by_epoch(view, batch_size=100, seed=5)
     loader = wr.Loader(view, 100, seed=5)
     next(loader)

@@ -35,7 +35,7 @@ def test_every_class_is_a_windrow_error_and_what_callers_already_catch() -> None
     for (cls, base), kind in zip(expected.items(), kinds, strict=True):
         assert issubclass(cls, wr.WindrowError)
         assert issubclass(cls, base)
-        assert cls.kind == cls("made anew from its text").kind == failure(cls, "raised from Python").kind == kind
+        assert cls.kind == cls("made again from its text").kind == failure(cls, "raised from Python").kind == kind
     assert wr.WindrowError("of none").kind is None
     with pytest.raises(wr.ConfigError) as found:
         wr.inverse({})
@@ -128,13 +128,13 @@ def test_a_workers_error_reaches_the_parent(tmp_path: Path, run_script: Callable
             try:
                 list(batches)
             except wr.CorruptError as e:
-                # torch makes it anew from its text: the class tells the kind, the text the rest.
+                # torch makes it again from its text: the class gives the kind, the text the rest.
                 print(type(e).__name__, e.kind, e.path, "record 1, byte 15" in str(e), "hint: " in str(e))
     """
     assert run_script(code, tmp_path / "a.jsonl", limit=120) == "CorruptError corrupt None True True\n"
 
 
-def test_a_record_that_is_not_json_is_made_anew_from_its_text() -> None:
+def test_a_record_that_is_not_json_is_made_again_from_its_text() -> None:
     # As torch does with a worker's error; of one that cannot be made so, it makes a RuntimeError.
     error = JsonRecordError("the record is not JSON\n  at: a.jsonl (record 1)")
     assert (error.kind, str(error)) == ("corrupt", "the record is not JSON\n  at: a.jsonl (record 1)")

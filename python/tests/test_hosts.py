@@ -63,7 +63,7 @@ def test_samples_and_batches_are_those_of_a_loader(rows: wr.View) -> None:
 
 
 @pytest.mark.parametrize("n", [0, 5, 96, 100])
-def test_a_state_goes_on_to_the_sample_also_in_a_pickle(rows: wr.View, n: int) -> None:
+def test_a_state_continues_to_the_sample_also_in_a_pickle(rows: wr.View, n: int) -> None:
     stream, resumed = wr.torch.Stream(rows, seed=3), wr.torch.Stream(rows, seed=3)
     flat = one_by_one(stream) + one_by_one(stream) + one_by_one(stream)
     stream.load_state_dict(wr.torch.Stream(rows, seed=3).state_dict())
@@ -75,7 +75,7 @@ def test_a_state_goes_on_to_the_sample_also_in_a_pickle(rows: wr.View, n: int) -
         assert one_by_one(again) == flat[n:end]
 
 
-def test_set_epoch_and_hosts_that_count_anew(rows: wr.View) -> None:
+def test_set_epoch_and_hosts_that_count_again(rows: wr.View) -> None:
     def after(*steps: tuple[str, int]) -> int:
         stream = wr.torch.Stream(rows, seed=3)
         for step, epoch in steps:
@@ -172,7 +172,7 @@ def test_a_loader_has_what_hosts_ask_a_loader_for(rows: wr.View) -> None:
         iter(wr.Loader(rows, 8, collate=list).dataset)
 
 
-def test_a_stateful_dataloader_goes_on(rows: wr.View) -> None:
+def test_a_stateful_dataloader_continues(rows: wr.View) -> None:
     def make() -> Any:
         return StatefulDataLoader(wr.torch.Stream(rows, seed=3), batch_size=8)
 

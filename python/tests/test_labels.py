@@ -165,9 +165,9 @@ def test_labels_are_those_of_an_oracle(tmp_path: Path, name: str, labels: Kind, 
             assert (field in view[0]) == is_there
             if not is_there:
                 continue
-            laid = np.concatenate([batch[field] for batch in batches])
-            assert laid.dtype == (np.int32 if field == "loss_masks" else np.dtype(dtype)), field
-            assert laid.tolist() == [row[field] for row in expected], (field, dtype)
+            found = np.concatenate([batch[field] for batch in batches])
+            assert found.dtype == (np.int32 if field == "loss_masks" else np.dtype(dtype)), field
+            assert found.tolist() == [row[field] for row in expected], (field, dtype)
         check_coverage(view, records, name, labels)
 
 

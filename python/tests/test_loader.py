@@ -310,7 +310,7 @@ CTRL_C = """
 
 
 @pytest.mark.parametrize("num_threads", [0, 2])
-def test_ctrl_c_ends_a_loop_at_once_and_the_loader_goes_on(tokens: Path, tmp_path: Path, num_threads: int) -> None:
+def test_ctrl_c_ends_a_loop_at_once_and_the_loader_continues(tokens: Path, tmp_path: Path, num_threads: int) -> None:
     script = tmp_path / "loop.py"
     script.write_text(textwrap.dedent(CTRL_C))
     command = [sys.executable, str(script), str(tokens), str(num_threads)]

@@ -44,7 +44,7 @@ def test_a_dataloader_gets_the_shares(mixed: Callable[..., wr.Mix], shuffle: boo
 
 
 @pytest.mark.parametrize("persistent", [False, True])
-def test_an_epoch_goes_on_where_the_one_before_ended(mixed: Callable[..., wr.Mix], persistent: bool) -> None:
+def test_an_epoch_continues_where_the_one_before_ended(mixed: Callable[..., wr.Mix], persistent: bool) -> None:
     mix = mixed(stop="first")
     loader = DataLoader(mix, batch_size=16, shuffle=True, num_workers=2, persistent_workers=persistent)
     seen: list[int] = []
@@ -56,7 +56,7 @@ def test_an_epoch_goes_on_where_the_one_before_ended(mixed: Callable[..., wr.Mix
     assert seen == list(range(len(seen))), "all of them, one after the other"
 
 
-def test_all_goes_on_too_and_pickles_keep_the_epoch(mixed: Callable[..., wr.Mix]) -> None:
+def test_all_continues_too_and_pickles_keep_the_epoch(mixed: Callable[..., wr.Mix]) -> None:
     mix = mixed(stop="all")
     epochs = []
     for epoch in range(2):

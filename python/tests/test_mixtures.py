@@ -65,7 +65,7 @@ def test_three_ranks_go_on_where_two_stopped_across_a_phase(views: dict[str, wr.
         assert len(set(of_pass)) == len(of_pass)
 
 
-def test_a_run_goes_on_under_a_plan_that_agrees_so_far(views: dict[str, wr.View]) -> None:
+def test_a_run_continues_under_a_plan_that_agrees_so_far(views: dict[str, wr.View]) -> None:
     def loader(**options: Any) -> wr.Loader:
         return wr.Loader(mixed(views, **options), batch_size=10, seed=3)
 

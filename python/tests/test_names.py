@@ -106,7 +106,7 @@ USUAL = {
 
 @pytest.fixture(scope="module")
 def contents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The same rows in a file of each format."""
+    """Rows in a file of each format."""
     folder = tmp_path_factory.mktemp("made")
     for to in ("tfrecord", "parquet", "arrow", "jsonl"):
         wr.write(folder / USUAL[to], ROWS, to=to)  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ def test_other_data_in_the_place_of_pickled_data_is_stale(tmp_path: Path, kind: 
     path = tmp_path / "ids.bin"
     pickled = pickle.dumps(KINDS[kind](ids(path)))
     pickle.loads(pickled)
-    # The same bytes, written anew, are the same data.
+    # The same bytes, written again, are the same data.
     ids(path)
     pickle.loads(pickled)
     for first, count in ((7, 1000), (0, 1001), (0, 999)):

@@ -59,7 +59,7 @@ def test_batches_are_those_of_the_local_file(server: WebServer, options: dict[st
             assert ids(wr.Loader(far(server, **options), **common)) == expected
 
 
-def test_a_state_of_one_goes_on_with_the_other(server: WebServer, options: dict[str, Any]) -> None:
+def test_a_state_of_one_continues_with_the_other(server: WebServer, options: dict[str, Any]) -> None:
     common = {"global_batch_size": 60, "seed": 5}
     expected = ids(wr.Loader(near(server), epochs=1, **common))
     loader = wr.Loader(near(server), epochs=1, **common)

@@ -84,7 +84,7 @@ def test_threads_and_ranks_change_nothing(pages):
     assert [record for batch in shared for record in batch] == alone
 
 
-def test_a_run_goes_on_exactly_on_other_ranks(pages):
+def test_a_run_continues_exactly_on_other_ranks(pages):
     view = pages.rows()
 
     def ranks(world):

@@ -135,7 +135,7 @@ def test_batches_are_those_of_the_local_files(s3: S3Server, tmp_path: Path, name
         given = {}
 
 
-def test_a_run_that_began_locally_goes_on_from_s3_on_other_ranks(s3: S3Server, tmp_path: Path) -> None:
+def test_a_run_that_began_locally_continues_from_s3_on_other_ranks(s3: S3Server, tmp_path: Path) -> None:
     tokens(tmp_path)
     views = [
         wr.open(path, dtype="uint16", cache=tmp_path / "cache", **options).pack(24)

@@ -25,7 +25,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def written(folder: Path, rows: list[dict[str, Any]]) -> list[Path]:
-    """The same records in every notation."""
+    """Records in every notation."""
     folder.mkdir(exist_ok=True)
     paths = [folder / f"rows.{ending}" for ending in ("json", "jsonl", "yaml", "pkl")]
     paths[0].write_text(json.dumps(rows))

@@ -83,7 +83,7 @@ def test_evaluation_windows_end_with_their_series(data: wr.Dataset, series: list
     assert view.coverage()["skipped_records"] == 0
 
 
-def test_random_windows_are_drawn_anew_and_resumed_on_other_ranks(data: wr.Dataset) -> None:
+def test_random_windows_are_drawn_again_and_resumed_on_other_ranks(data: wr.Dataset) -> None:
     view = data.windows(16, prediction_length=4, stride=10, starts="random", fields=["item", "start"])
     assert len(view) == len(data.windows(16, prediction_length=4, stride=10))
 

@@ -377,7 +377,7 @@ def test_ids_count_their_times_or_have_none(tmp_path):
     refused(tmp_path / "b.csv", "unique_id,ds,y\na,1,1\na,2,1\na,3,1\na,5,1\n", "5 comes after 3, expected 4", wr.ConfigError)
     ds = wr.open(table(tmp_path / "c.csv", "shop,y,z", [("a", 1, 2), ("a", 2, 3), ("b", 3, 4)]))
     assert [series.shape for series in ds] == [(2, 2), (1, 2)] and ds.extras(1) == {"item_id": "b", "columns": ["y", "z"]}
-    # A column of numbers that turns out to be text is none of any series.
+    # A column of numbers that turns out to be text does not belong to any series.
     ds = wr.open(table(tmp_path / "d.csv", "shop,y,late", [("a", 1, 2), ("a", 2, 3), ("b", 3, "x")]))
     assert [series.ravel().tolist() for series in ds] == [[1, 2], [3]]
 
@@ -417,7 +417,7 @@ def test_a_line_without_a_time_is_refused(tmp_path):
         for text in ("d,y\n,1\n2024-01-02,2\n", "shop,d,y\na,,1\na,2024-01-02,2\na,2024-01-03,3\n"):
             error = refused(tmp_path / "a.csv", text, 'expected a time in column "d", found ""', **options)
             assert error.field == "line 2"
-    # Behind numbers it is none of the times of lines.
+    # After numbers it is not a time of a line.
     assert wr.open(table(tmp_path / "b.csv", "y,d", [(1, ""), (2, "2024-01-02")]))[0].tolist() == [[1], [2]]
 
 

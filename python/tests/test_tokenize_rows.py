@@ -293,7 +293,7 @@ def test_formats_that_are_mixed_in_a_folder_are_refused(made, tmp_path):
 
 @pytest.mark.parametrize("to", ["forager", "megatron"])
 @pytest.mark.parametrize("kind", ["parquet", "saved", "webdataset"])
-def test_a_killed_run_goes_on_where_it_was(made, tmp_path, kind, to):
+def test_a_killed_run_continues_where_it_was(made, tmp_path, kind, to):
     folder, texts = made
     path = folder / "saved" / "train" if kind == "saved" else folder / kind
     command = [sys.executable, "-m", "windrow", "tokenize", str(path), "--tokenizer", "gpt2", "--to", to, "--threads", "1"]

@@ -50,7 +50,7 @@ def test_a_stream_may_be_compressed_after_it_was_written(tmp_path: Path) -> None
         found = wr.open(path, eos=0)
         assert found.info()["dtype"] == "uint16" and found.info()["vocab_size"] == 60
         assert [list(record) for record in found] == documents
-    # What a stopped run left of it is none.
+    # What a stopped run left of it is refused.
     packed.write_bytes(packed.read_bytes()[:-1])
     with pytest.raises(wr.CorruptError, match="cut off"):
         wr.open(packed)

@@ -70,7 +70,7 @@ def test_the_same_seed_draws_the_same_cases(tmp_path: Path) -> None:
 
 
 def test_a_finding_is_of_a_known_kind(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="'odd' is none of lost, wrong, silent, hung, executed"):
+    with pytest.raises(ValueError, match="'odd' is not one of lost, wrong, silent, hung, executed"):
         Part(tmp_path, 1, 5).found("case", "odd", "")
 
 

@@ -120,11 +120,11 @@ def test_a_view_pickles_by_recipe(documents: Path, monkeypatch: pytest.MonkeyPat
 def test_a_mixtures_samples_are_those_of_its_own_sequence(dataset: wr.Dataset, view: wr.View) -> None:
     other = dataset.pack(16, eos=9)
     mix = pickle.loads(pickle.dumps(wr.mix({"a": (view, 0.9), "b": (other, 0.1)})))
-    laid = [int(batch["input_ids"][0, 0]) for batch in wr.Loader(mix, 1, shuffle=False)]
-    assert [int(sample["input_ids"][0]) for sample in mix] == laid
-    assert len(mix) == len(laid) and bool(mix)
+    firsts = [int(batch["input_ids"][0, 0]) for batch in wr.Loader(mix, 1, shuffle=False)]
+    assert [int(sample["input_ids"][0]) for sample in mix] == firsts
+    assert len(mix) == len(firsts) and bool(mix)
     rows = mix.__getitems__([0, len(mix) - 1, 1, -1])
-    assert [int(r["input_ids"][0]) for r in rows] == [laid[0], laid[-1], laid[1], laid[-1]]
+    assert [int(r["input_ids"][0]) for r in rows] == [firsts[0], firsts[-1], firsts[1], firsts[-1]]
     assert mix[-1]["labels"].tolist() == mix[len(mix) - 1]["labels"].tolist()
     assert [s["labels"].tolist() for s in mix[3:9:2]] == [mix[i]["labels"].tolist() for i in (3, 5, 7)]
     with pytest.raises(IndexError):
@@ -208,9 +208,9 @@ def test_a_whole_number_that_a_float_does_not_hold_exactly_is_said(
         for of, fits in ((ds, False), (exact, True)):
             view = getattr(of, cut)(length, dtype=asked)
             loader = wr.Loader(getattr(of, cut)(length), len(view), shuffle=False, dtype=asked)
-            for lay in (lambda view=view: view[:], lambda loader=loader: next(loader)):
+            for assemble in (lambda view=view: view[:], lambda loader=loader: next(loader)):
                 caplog.clear()
-                lay()
+                assemble()
                 said = [record.getMessage() for record in caplog.records]
                 assert len(said) == (not fits), said
                 assert fits or all(part in said[0] for part in (f"the number {first} ", f"does not fit {name}", "record 1")), said

@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Rounds:
-    """Answers requests together, once no other has come for a while: so many answers were waited for one after the other."""
+    """Answers requests in rounds, each once no other request has come for a while: `count` is how often a caller waited."""
 
     QUIET = 0.3
 

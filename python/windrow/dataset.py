@@ -177,9 +177,9 @@ def windows(
         channels: ``"apart"`` makes each channel of a record ``[T, C]`` a series ``[T]`` of its own: those of record 0 in their order, then
             those of record 1, …. Windows are ``[width]`` then, scaled each by its channel, and mix with those of records ``[T]``.
             ``"together"`` keeps ``[width, C]``.
-        starts: ``"strided"``; ``"random"``: as many windows, each anywhere in its record, drawn anew each epoch;
+        starts: ``"strided"``; ``"random"``: as many windows, each anywhere in its record, drawn again each epoch;
             ``"last"``: one for each record, that ends with it, for evaluation; it takes no ``stride``.
-        fields: what to lay beside the values: ``"item"`` and ``"start"`` (``[]`` int64: the record's number, and the number
+        fields: what is in a batch beside the values: ``"item"`` and ``"start"`` (``[]`` int64: the record's number, and the number
             in it of the window's first value), ``"channel"`` (``[]`` int64, with ``channels="apart"``), ``"loc"`` and ``"scale"`` (float64, ``[]``, or ``[C]`` with statistics per
             channel or window of ``[T, C]``: what was subtracted, and divided by; ``wr.inverse`` undoes it);
             ``"time_features"`` (float32 ``[width, features]``, those of GluonTS's ``time_features_from_frequency_str``, from
@@ -301,7 +301,7 @@ def pack(
 
     Raises:
         ConfigError: JSON records, a length of 0, an ``eos`` that the stored dtype or a known vocabulary
-            cannot hold, a field that is none, an empty list of them, ``labels`` with ``shifted``,
+            cannot hold, an unknown field, an empty list of them, ``labels`` with ``shifted``,
             ``labels="same"`` of an unsigned dtype where a mask excludes tokens, an ``ignore_index`` that the dtype
             cannot hold, documents that are not token IDs.
 
@@ -344,15 +344,15 @@ def bins(
 
     ``pad_value`` is in the positions that no record fills.
 
-    ``scope`` says which records may share a row: ``"all"``, or so many consecutive ones, a number or as many as 8 MiB hold,
-    ``"block"``. Rows that are neighbours hold neighbours then, as ``shuffle=wr.Blocks()`` needs them.
+    ``scope`` says which records may share a row: ``"all"``, or consecutive ones: a number of them, or with ``"block"`` as
+    many as 8 MiB hold. Rows that are neighbours hold neighbours then, as ``shuffle=wr.Blocks()`` needs them.
 
     ``labels="same"`` gives the input itself as label, for models that shift labels themselves (Hugging Face's): -100, and
     a mask of 0, in padding, where its own mask excludes it, and where a record begins, which nothing before it tells.
     ``labels=None`` gives none, and masks of 1 where the input is a value that is not excluded.
 
     Raises:
-        ConfigError: JSON records, a length or a scope of 0, a field that is none, ``labels="same"`` of an unsigned dtype.
+        ConfigError: JSON records, a length or a scope of 0, an unknown field, ``labels="same"`` of an unsigned dtype.
 
     >>> import windrow as wr, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"
@@ -420,7 +420,7 @@ def crop(
     """Up to ``length`` values of each record, from a random place (``mode="random"``) or its start (``"start"``).
 
     A sample is ``{"values": [length] or [length, C], "lengths": []}``; shorter records are padded with 0. ``seed`` keys the
-    places of ``view[i]``; a loader draws by its own seed, anew each epoch.
+    places of ``view[i]``; a loader draws by its own seed, again each epoch.
 
     Raises:
         ConfigError: JSON records, a length of 0.
@@ -504,23 +504,23 @@ def codes(
     Args:
         length: frames of a sample at most; None takes ``audio_length`` of ``config``.
         config: Dia's ``config.json``, as a path or a dict: lengths, channels, special values and delays of its ``"data"``.
-        channels: channels of a batch; None takes those of the data. Codes of half as many are laid twice: mono as stereo.
+        channels: channels of a batch; None takes those of the data. Codes of half as many are written twice: mono as stereo.
         text_length: bytes of a prompt at most (512).
         delay_pattern: frames by which each channel is delayed; None: 0, 1, 2, …, for 18 channels 0 to 8 twice.
         masks: ``"dense"``; ``"lengths"`` gives ``src_lens`` instead of masks, for attention by lengths; None neither.
         keep_tail: keep the last codes of delayed channels, each with its own EOS after them: ``tgt_tokens`` is longer by
             the longest delay.
-        unconditional: fraction of samples without their prompt, drawn anew each epoch.
+        unconditional: fraction of samples without their prompt, drawn again each epoch.
         tag_shuffle, tag_dropout, tag_limit: the prompt's comma-separated tags in random order, each left out with a
-            probability (never all), at most so many; drawn by seed, epoch and sample. None of them leaves prompts alone.
+            probability (never all), at most ``tag_limit``; drawn by seed, epoch and sample. None of them leaves prompts alone.
         codebook_size: codes must be below this; ``"auto"`` is the lowest special value (1024), None checks none.
         text_cut: a longer prompt is cut before a ``"character"``, or at the ``"byte"``.
-        seed: keys what is drawn for ``view[i]``; a loader draws by its own seed, anew each epoch.
+        seed: keys what is drawn for ``view[i]``; a loader draws by its own seed, again each epoch.
 
     Raises:
         ConfigError: records that are not codes, other channels or delays than they have, no length, a ``config`` that is not one.
         NotFoundError, IoError: a ``config`` that cannot be read.
-        CorruptError: when a batch is laid: a code outside the codebook, a prompt that is not text.
+        CorruptError: when a batch is assembled: a code outside the codebook, a prompt that is not text.
 
     >>> import windrow as wr, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "tracks.jsonl"

@@ -12,7 +12,7 @@ from windrow.errors import ConfigError
 from windrow.failure import failure
 
 _DAY = 86_400 * 10**9
-# What pandas calls a step of so many nanoseconds, the longest first.
+# What pandas calls a step, with its nanoseconds, the longest first.
 _FIXED = [("D", _DAY), ("h", 3600 * 10**9), ("min", 60 * 10**9), ("s", 10**9), ("ms", 10**6), ("us", 1000), ("ns", 1)]
 _WEEKDAYS = ["MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"]
 _MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]

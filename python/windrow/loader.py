@@ -41,7 +41,7 @@ def _new(
     collate: Callable[[Any], Any] | None = None,
 ) -> Loader:
     """Batches of a view or mixture: dicts of name → array ``[B, …]``, contiguous, writable, over the memory that they were
-    laid into.
+    assembled in.
 
     ``for batch in loader`` gives what is left of the current epoch, and the next ``for`` the next epoch; where nothing is
     left, it begins the next one. ``next(loader)`` and ``loader.stream()`` continue over epochs.
@@ -59,7 +59,7 @@ def _new(
         rank, world_size: this rank among all. None takes the first that is present when the first batch is asked for: group,
             ``torch.distributed``, ``jax.distributed``, ``RANK`` and ``WORLD_SIZE``, ``SLURM_PROCID`` of ``SLURM_STEP_NUM_TASKS``;
             else 0 of 1. ``stats()["rank"]`` says which.
-        epochs: the run ends after so many; None has no bound.
+        epochs: the number of epochs in the run; None has no bound.
         group: a ``ProcessGroup``, or one dimension of a ``DeviceMesh`` as ``mesh["dp"]``: its ranks share each batch, and
             processes of one rank in it read the same.
         whole: every ``for`` begins its epoch at the first batch, as validation wants; else it continues where the last one stopped.
@@ -69,7 +69,7 @@ def _new(
             of the same run without it continues.
         exclude: numbers of records to leave out, of a mix a dict: name → numbers. The others keep their numbers in ``trace``,
             ``find`` and ``coverage``. It is another plan: a state of the run with them does not continue.
-        num_threads: threads that lay batches ahead, at most 1024; 0 lays each when asked; None takes the cores, at most 8.
+        num_threads: threads that assemble batches ahead, at most 1024; 0 assembles each when asked; None takes the cores, at most 8.
         prefetch: batches kept ready.
         framework: ``"numpy"``, ``"torch"`` or ``"jax"``.
         pin_memory: the tensors of a batch lie in page-locked memory, so that ``tensor.to("cuda", non_blocking=True)`` does not
@@ -103,7 +103,7 @@ def _new(
     return _native._loader(given.pop("view"), given)
 
 
-# An option that is none is one of the class.
+# An unknown option is reported as one of the class.
 _new.__name__ = "Loader"
 _native.Loader.__new__ = staticmethod(checked(_new))  # type: ignore[method-assign]
 _native.Loader.__doc__ = _new.__doc__

@@ -153,7 +153,7 @@ def tokenize(
     Raises:
         CorruptError: a line, row or item without that text; names file, record, and byte or column. Too many of them, with
             ``skip_corrupt``.
-        StaleError: an iterable gives other items than a run that was stopped; the same call then begins anew.
+        StaleError: an iterable gives other items than a run that was stopped; the same call then starts over.
         ConfigError: an ID that does not fit the dtype; an ``eos`` that the tokenizer has not; a column that is not there.
         ExistsError: another output is there, and no ``overwrite``.
         UnsupportedError: a chat template that does not show what is learned; says which record.

@@ -21,7 +21,7 @@ def bar() -> Bar | TqdmBar:
 
 
 def bar_of_tasks() -> TaskBar:
-    """The same for what ``prep.status`` returns."""
+    """Shows the progress of what ``prep.status`` returns."""
     tqdm = _tqdm()
     return TaskBar(Bar(sys.stderr, _tasks) if tqdm is None else TqdmBar(tqdm(unit=" tasks")))
 

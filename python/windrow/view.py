@@ -36,7 +36,7 @@ def mix(
         phases: ``[(start, {name: weight}), …]``: other weights from a sample of the run on, counted over all ranks; a part that is
             not named rests. Until the first one begins, the weights of ``parts`` hold. A part continues where it was. Needs
             ``stop="never"``; weights may be 0 then. Shares are exact from the start of each phase.
-        steps_of: phases start at steps of so many samples, the global batch size, rather than at samples.
+        steps_of: phases start at steps of this number of samples, the global batch size, rather than at samples.
         max_epochs: name → passes after which a part's share goes to the others, in proportion. Once every part has had its passes
             the run ends. Needs ``stop="never"``.
         part_ids: batches have ``part``, int32 ``[B]``: the number of each row's view, whose name ``loader.parts`` has.

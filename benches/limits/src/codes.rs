@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::Fallible;
 
-// Writes as many bytes as a batch has, again and again into one buffer per thread: what laying it costs at least.
+// Writes as many bytes as a batch has, again and again into one buffer per thread: what assembling it costs at least.
 pub(crate) fn fill(size: usize, threads: usize, secs: f64) -> Fallible<Value> {
     let batches = AtomicU64::new(0);
     let until = Instant::now() + Duration::from_secs_f64(secs);

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use serde_json::Value;
 
-use crate::tokens::lay;
+use crate::tokens::widen_row;
 use crate::{Fallible, map, mix, rows_in_threads};
 
 // Random blocks of u16 as int64 inputs and labels, and what keeps documents of `document` tokens apart as int32: positions,
@@ -33,9 +33,9 @@ pub(crate) fn rows(
                 let block = (drawn % n_blocks as u64) as usize * length * 2;
                 let bytes = &map[block..block + (length + 1) * 2];
                 let at = row * length..(row + 1) * length;
-                lay(&bytes[..length * 2], &mut inputs[at.clone()]);
+                widen_row(&bytes[..length * 2], &mut inputs[at.clone()]);
                 let labels = &mut labels[at.clone()];
-                lay(&bytes[2..], labels);
+                widen_row(&bytes[2..], labels);
                 let ends = &mut ends[row * (length + 1)..(row + 1) * (length + 1)];
                 let (positions, segments) = (&mut positions[at.clone()], &mut segments[at]);
                 // The first document begins before the row.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{Fallible, map, mix, rows_in_threads};
 
-// Random blocks of u16, laid as int64 inputs and labels (`widen`) or copied as they are (`memcpy`) into one buffer that
+// Random blocks of u16, widened to int64 inputs and labels (`widen`) or copied as they are (`memcpy`) into one buffer that
 // each thread uses again: the same bytes in and out as a batch of `input_ids` and `labels`, without order, queue or
 // hand-over.
 pub(crate) fn blocks(
@@ -30,8 +30,8 @@ pub(crate) fn blocks(
                 let bytes = &map[block..block + (length + 1) * 2];
                 let at = row * length..(row + 1) * length;
                 if widen {
-                    lay(&bytes[..length * 2], &mut inputs[at.clone()]);
-                    lay(&bytes[2..], &mut labels[at]);
+                    widen_row(&bytes[..length * 2], &mut inputs[at.clone()]);
+                    widen_row(&bytes[2..], &mut labels[at]);
                 } else {
                     let inputs = bytes_of(&mut inputs);
                     inputs[row * length * 2..(row + 1) * length * 2].copy_from_slice(&bytes[..length * 2]);
@@ -42,7 +42,7 @@ pub(crate) fn blocks(
     }))
 }
 
-// The same rows by windrow's loader, in Rust: what stands beside `widen`.
+// Rows by windrow's loader, in Rust: what `widen` is compared with.
 pub(crate) fn batches(file: &str, length: u64, batch: u64, threads: usize, secs: f64) -> Fallible<Value> {
     let options = windrow::format::Options {
         format: Some("tokens".into()),
@@ -60,21 +60,21 @@ pub(crate) fn batches(file: &str, length: u64, batch: u64, threads: usize, secs:
     Ok(json!({ "samples": rows, "secs": start.elapsed().as_secs_f64() }))
 }
 
-pub(crate) fn lay(bytes: &[u8], out: &mut [i64]) {
+pub(crate) fn widen_row(bytes: &[u8], out: &mut [i64]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         #[target_feature(enable = "avx2")]
         fn wide(bytes: &[u8], out: &mut [i64]) {
-            lay_here(bytes, out);
+            widen_here(bytes, out);
         }
         // SAFETY: the processor has AVX2, as was asked the line before.
         return unsafe { wide(bytes, out) };
     }
-    lay_here(bytes, out);
+    widen_here(bytes, out);
 }
 
 #[inline(always)]
-fn lay_here(bytes: &[u8], out: &mut [i64]) {
+fn widen_here(bytes: &[u8], out: &mut [i64]) {
     for (place, chunk) in out.iter_mut().zip(bytes.chunks_exact(2)) {
         *place = i64::from(u16::from_le_bytes([chunk[0], chunk[1]]));
     }

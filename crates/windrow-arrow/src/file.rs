@@ -37,7 +37,7 @@ const WAITING: usize = 32;
 pub(crate) struct File {
     reader: Reader,
     meta: ArrowReaderMetadata,
-    /// The same with the places of pages, for single rows.
+    /// The footer with the places of pages, for single rows.
     indexed: OnceLock<ArrowReaderMetadata>,
     /// The number of the first row of each row group, and of all rows at the end.
     firsts: Vec<u64>,
@@ -123,7 +123,7 @@ impl File {
         ProjectionMask::roots(schema, wanted.map(|(at, _)| at).collect::<Vec<_>>())
     }
 
-    // Rows of some columns that come to so many bytes.
+    // How many rows of these columns come to `bytes` bytes.
     fn rows_of(&self, bytes: u64, names: &[String]) -> u64 {
         let groups = self.meta.metadata().row_groups().iter();
         let columns = groups.flat_map(|group| group.columns());
@@ -410,7 +410,7 @@ fn guarded<T>(reader: &Reader, work: impl FnOnce() -> Result<T>) -> Result<T> {
     caught(work).unwrap_or_else(|_| Err(damaged(reader, "it cannot be decoded as Parquet".to_string())))
 }
 
-// Takes so many bytes.
+// A sink that takes a limited number of bytes.
 struct Limited<'a> {
     out: &'a mut dyn Write,
     left: u64,

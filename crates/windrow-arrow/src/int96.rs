@@ -12,7 +12,7 @@ use parquet::errors::Result;
 /// What a file of Arrow's keeps of its own schema, which says the unit.
 const OF_ARROW: &str = "ARROW:schema";
 
-/// The same file, with these timestamps in microseconds where it says no unit itself.
+/// Opens a file with these timestamps in microseconds, where it declares no unit itself.
 ///
 /// # Errors
 /// What the crate says of such a schema.

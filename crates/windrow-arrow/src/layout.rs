@@ -52,8 +52,8 @@ pub(crate) fn named(probe: &Probe) -> Vec<String> {
     if probe.is_folder { among(probe, is_named) } else { vec![probe.key.clone()] }
 }
 
-/// The same; where no file has such a name, all of them, if the content of the first is Parquet: one that is not is an error
-/// when it is opened, as it would be under the right name.
+/// The files with a name of Parquet; where none has one, all files, if the content of the first is Parquet: one that is not
+/// is an error when it is opened, as it would be under the right name.
 pub(crate) fn keys(probe: &Probe) -> Vec<String> {
     let named = named(probe);
     if !named.is_empty() {

@@ -11,7 +11,7 @@ use windrow_ipc::{Columns, Joined, Table};
 
 use crate::file::File;
 
-/// Part of the cache file's name: another number, and everything is decoded anew.
+/// Part of the cache file's name: a new number makes everything be decoded again.
 const VERSION: &str = "parquet columns 2";
 /// Parts of files that are decoded before all rows are.
 const MOST_DECODED: usize = 24;
@@ -22,7 +22,7 @@ const KEPT: usize = 4;
 pub(crate) struct Set {
     /// Their names, those of shapes beside them included.
     names: Vec<String>,
-    /// The same in all files.
+    /// The columns, which all files share.
     columns: Columns,
     format: &'static str,
     joined: OnceLock<Joined>,

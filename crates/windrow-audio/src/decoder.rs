@@ -54,7 +54,7 @@ impl Decoder {
         Self::new(Local::new(folder).io(Io::Pread).open(name)?, options)
     }
 
-    /// The same for an object of any store.
+    /// Opens an object of any store and decodes up to its first sample.
     ///
     /// # Errors
     /// `Unrecognised` when it is not a sound file; `Unsupported` for other codecs, more than two channels, strange rates;
@@ -158,7 +158,7 @@ pub fn decode(path: impl AsRef<Path>, options: &Options) -> Result<Waveform> {
     whole(Decoder::open(path, options)?)
 }
 
-/// The same for an object of any store.
+/// All samples of an object of any store, at the rate that `options` ask for.
 ///
 /// # Errors
 /// Those of [`decode`].

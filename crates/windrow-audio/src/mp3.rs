@@ -50,7 +50,7 @@ pub(crate) struct Frames {
 /// What stands somewhere.
 enum Found {
     Frame(Header),
-    /// A tag of a player, of so many bytes.
+    /// A tag of a player, with its size in bytes.
     Tag(u64),
     /// Neither.
     Other,
@@ -164,7 +164,7 @@ impl Frames {
         Ok(Frame { bytes, header, sound, is_first })
     }
 
-    // Whether the part has so many frames more, and no others.
+    // Whether the part has `n_frames` frames more, and no others.
     fn ends_behind(&mut self, n_frames: u64) -> Result<bool> {
         let (mut at, mut left) = (self.at, n_frames);
         loop {
@@ -226,7 +226,7 @@ impl Frames {
         Ok(())
     }
 
-    // Goes on where that is allowed.
+    // Continues where that is allowed.
     fn allow(&mut self, what: String, at: u64) -> Result<()> {
         if !self.skip_corrupt {
             return Err(Error::corrupt(what)

@@ -7,7 +7,7 @@ pub struct Options {
     pub sample_rate_hz: Option<u32>,
     /// How sharp the filter is where the rate changes.
     pub quality: Quality,
-    /// Goes on where part of a file cannot be read: a packet that cannot be decoded becomes silence of its length, a file
+    /// Continues where part of a file cannot be read: a packet that cannot be decoded becomes silence of its length, a file
     /// that is cut short ends where it was cut. Without it, each of these is an error.
     pub skip_corrupt: bool,
 }

@@ -50,7 +50,7 @@ pub(crate) struct Packets {
     waiting: Vec<Vec<f32>>,
     // What a reader of flac left out, where that is allowed.
     lost: Option<Lost>,
-    // What the first packets could not be decoded for, as long as none could be.
+    // What the first packets could not be decoded for, as long as no packet could be.
     undecoded: Option<Error>,
     n_packets: u64,
     n_decoded: u64,
@@ -168,7 +168,7 @@ impl Packets {
                 return Err(self.undecoded.take().unwrap_or_else(|| self.corrupt(what)));
             }
             if self.is_silent() {
-                self.lay_silence();
+                self.write_silence();
             } else if !self.waiting.is_empty() {
                 self.block = std::mem::take(&mut self.waiting);
             } else if !self.take_one()? {
@@ -196,7 +196,7 @@ impl Packets {
         self.silence > 0 && self.rate_hz > 0
     }
 
-    fn lay_silence(&mut self) {
+    fn write_silence(&mut self) {
         let len = self.silence.min(LARGEST_BLOCK);
         self.silence -= len;
         self.block.resize_with(self.n_channels, Vec::new);

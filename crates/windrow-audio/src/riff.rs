@@ -235,7 +235,7 @@ impl File<'_> {
         self.allow(self.end, what, "copy the file again, or allow what is there with skip_corrupt")
     }
 
-    // Goes on where that is allowed.
+    // Continues where that is allowed.
     fn allow(&self, at: u64, what: String, hint: &str) -> Result<()> {
         self.is_damaged.set(true);
         if self.skip_corrupt { Ok(()) } else { Err(self.wrong(at, what).hint(hint)) }

@@ -25,7 +25,7 @@ impl Waveform {
         self.n_samples() as f64 / f64::from(self.sample_rate_hz.max(1))
     }
 
-    /// Two channels: one channel is laid into both, two stay as they are.
+    /// Makes two channels: one channel is copied into both, two stay as they are.
     #[must_use]
     pub fn stereo(mut self) -> Self {
         if let [only] = self.channels.as_slice() {

@@ -36,7 +36,7 @@ impl<'t> Record<'t> {
         self.places.get(key).map(|place| &self.text[place.clone()])
     }
 
-    /// The same, or that at a path of keys with dots: keys may have dots themselves.
+    /// The JSON text under a key, or at a path of keys with dots: keys may have dots themselves.
     pub(crate) fn get(&self, path: &str) -> Option<&'t str> {
         let inside = |dot: usize| Record::of(self.own(&path[..dot])?).ok()?.get(&path[dot + 1..]);
         self.own(path).or_else(|| path.rmatch_indices('.').find_map(|(dot, _)| inside(dot)))

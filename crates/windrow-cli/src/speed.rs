@@ -23,7 +23,7 @@ pub(crate) struct Speed {
     pub(crate) bytes: f64,
     /// Bytes of one batch.
     pub(crate) batch_bytes: u64,
-    /// Threads that laid batches.
+    /// Threads that assembled batches.
     pub(crate) threads: usize,
 }
 

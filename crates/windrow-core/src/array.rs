@@ -53,7 +53,7 @@ impl DType {
     /// From numpy's name, or the short `u16`, `f32`, …
     ///
     /// # Errors
-    /// `Config` when the name is none of them.
+    /// `Config` when the name is not one of them.
     pub fn parse(name: &str) -> Result<Self> {
         let found = NAMES.iter().find(|(_, long, _)| {
             let short = long.chars().next().into_iter().chain(long.chars().filter(char::is_ascii_digit));

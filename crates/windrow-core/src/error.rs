@@ -223,7 +223,7 @@ impl Error {
         if self.0.place.file.is_some() { self } else { self.at(file) }
     }
 
-    /// The same error where the record that is `inside` of a source is called `outside` by those who asked.
+    /// Renames record `inside`, as a source counts it, to `outside`, as its caller counts it.
     #[must_use]
     pub(crate) fn renumbered(self, inside: u64, outside: u64) -> Self {
         if self.place().record == Some(inside) { self.record(outside) } else { self }
@@ -235,7 +235,7 @@ impl Error {
         matches!(self.kind(), Kind::Interrupted | Kind::Io | Kind::Memory)
     }
 
-    /// The same error for someone else who waited for it; of its cause the text.
+    /// Copies the error for another caller who waited for it; of its cause only the text.
     #[must_use]
     pub fn again(&self) -> Self {
         let Inner { kind, message, place, hint, cause } = self.0.as_ref();

@@ -22,7 +22,7 @@ struct Of<T> {
 
 // SAFETY: the pointers lead to values that only change hands through the atomic above and are dropped with the whole.
 unsafe impl<T: Send + Sync> Send for PerProcess<T> {}
-// SAFETY: as above; a shared value is lent, so it must be `Sync`, and whichever thread drops it got it by `Send`.
+// SAFETY: as above; a shared value is borrowed, so it must be `Sync`, and whichever thread drops it got it by `Send`.
 unsafe impl<T: Send + Sync> Sync for PerProcess<T> {}
 
 impl<T: Default> Default for PerProcess<T> {

@@ -118,7 +118,8 @@ pub enum Decode {
         /// Divisor, 1 to leave it.
         div: f64,
     },
-    /// The same in float32 throughout: de-normalising as shards of float32 define it, and the published scalers.
+    /// `((stored * mul + add) - sub) / div` in float32 throughout: de-normalising as shards of float32 define it, and the published
+    /// scalers.
     Affine {
         /// Factor, 1 to leave it.
         mul: f32,

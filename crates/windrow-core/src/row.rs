@@ -197,7 +197,7 @@ impl Value {
         }
     }
 
-    /// The same as JSON, without loss; `None` for bytes, arrays, NaN, the infinities, and whole numbers beyond 64 bits.
+    /// Converts it to JSON, without loss; `None` for bytes, arrays, NaN, the infinities, and whole numbers beyond 64 bits.
     pub fn to_json(&self) -> Option<Json> {
         Some(match self {
             Value::Null => Json::Null,

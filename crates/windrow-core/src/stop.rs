@@ -61,7 +61,7 @@ pub fn is_given_up() -> bool {
     is_asked
 }
 
-/// That a wait goes on.
+/// Whether a wait may continue.
 ///
 /// # Errors
 /// `Interrupted`.
@@ -96,7 +96,7 @@ mod tests {
             worker.join().unwrap();
             assert!(other.join().unwrap());
         });
-        // What comes next begins anew.
+        // What comes next starts over.
         assert!(go_on().is_ok());
     }
 }

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_another_thread_goes_on_here() {
+    fn a_panic_of_another_thread_continues_here() {
         let silent = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
         let found = catch_unwind(|| beside(2, || (), || panic!("beside")));

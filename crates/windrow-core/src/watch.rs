@@ -19,7 +19,7 @@ pub trait Watch: Sync {
     /// Takes note of how far it is.
     fn progress(&self, now: Progress);
 
-    /// The same of work that is counted in something else than bytes: how many of how many, and what one is called.
+    /// Takes note of work that is not counted in bytes: how many of how many are done, and what one is called.
     fn counted(&self, done: u64, total: u64, one: &'static str) {
         let _ = (done, total, one);
     }

@@ -1,4 +1,4 @@
-//! The same network on candle, for devices that are not CPU.
+//! The network on candle, for devices that are not CPU.
 
 use candle_core::{Device as Candle, Tensor};
 use windrow_core::{Error, Kind, Result};
@@ -103,7 +103,7 @@ impl Layers {
 impl Convolution {
     fn new(part: Part, device: &Candle) -> candle_core::Result<Self> {
         let Part { shape, alpha, weight, bias, is_last } = part;
-        let laid = match shape.along {
+        let sizes = match shape.along {
             Along::Up { .. } => (shape.inputs, shape.outputs, shape.kernel),
             _ => (shape.outputs, shape.inputs, shape.kernel),
         };
@@ -121,7 +121,7 @@ impl Convolution {
         Ok(Convolution {
             shape,
             snake,
-            weight: Tensor::from_vec(weight, laid, device)?,
+            weight: Tensor::from_vec(weight, sizes, device)?,
             bias: row(bias)?,
             is_last,
         })

@@ -32,7 +32,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// So many threads for each call; 0, the default, is one for each core.
+    /// Sets the threads for each call; 0, the default, is one for each core.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
@@ -136,7 +136,7 @@ impl Codec {
         self.inner.device
     }
 
-    /// The same codec on so many threads for each call; 0 is one for each core.
+    /// Copies the codec with this number of threads for each call; 0 is one for each core.
     #[must_use]
     pub fn with_threads(&self, threads: usize) -> Codec {
         Codec { inner: self.inner.clone(), threads: whole(threads) }
@@ -302,7 +302,7 @@ impl Network {
         }
     }
 
-    /// Columns it makes of so many.
+    /// How many columns it makes of `columns` columns.
     fn len(&self, columns: usize) -> usize {
         match self {
             Network::Here(layers) => layers.iter().fold(columns, |len, layer| layer.len(len)),

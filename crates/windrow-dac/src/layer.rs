@@ -91,7 +91,7 @@ pub(crate) struct Shape {
     pub(crate) along: Along,
 }
 
-/// Columns that a convolution makes of so many.
+/// How many columns a convolution makes of `columns` columns.
 pub(crate) fn len(shape: &Shape, columns: usize) -> usize {
     let Shape { kernel, pad, along, .. } = *shape;
     let padded = columns + 2 * pad;
@@ -143,7 +143,7 @@ struct Memory {
 }
 
 impl Convolution {
-    /// `weight` as torch lays it: `[outputs][inputs][kernel]`, and `[inputs][outputs][kernel]` for one that goes up.
+    /// `weight` as torch stores it: `[outputs][inputs][kernel]`, and `[inputs][outputs][kernel]` for one that goes up.
     pub(crate) fn new(
         kernels: Kernels,
         shape: Shape,
@@ -212,11 +212,11 @@ impl Convolution {
         (out, signal)
     }
 
-    /// Lays the product for the columns `first..first + columns` into `memory.out`, and gives the length of its rows.
+    /// Writes the product for the columns `first..first + columns` into `memory.out`, and gives the length of its rows.
     fn columns(&self, signal: &Signal, first: usize, columns: usize, memory: &mut Memory) -> usize {
         let Memory { row, input, out, .. } = memory;
         let kernels = self.product.kernels;
-        let lay = |channel: usize, from: &[f32], to: &mut [f32]| match &self.snakes {
+        let write = |channel: usize, from: &[f32], to: &mut [f32]| match &self.snakes {
             Some(snakes) => kernels.snake(from, to, snakes[channel]),
             None => to.copy_from_slice(from),
         };
@@ -238,12 +238,12 @@ impl Convolution {
         input.resize(self.product.inputs * width, 0.0);
         if stride == 1 {
             for (channel, to) in input.chunks_exact_mut(width).enumerate() {
-                signal.row(channel, from, &mut to[..filled], |from, to| lay(channel, from, to));
+                signal.row(channel, from, &mut to[..filled], |from, to| write(channel, from, to));
             }
         } else {
             row.resize(filled * stride, 0.0);
             for (channel, phases) in input.chunks_exact_mut(width * stride).enumerate() {
-                signal.row(channel, from, row, |from, to| lay(channel, from, to));
+                signal.row(channel, from, row, |from, to| write(channel, from, to));
                 for (phase, to) in phases.chunks_exact_mut(width).enumerate() {
                     for (to, from) in to.iter_mut().zip(row[phase..].iter().step_by(stride)) {
                         *to = *from;
@@ -265,7 +265,7 @@ pub(crate) enum Layer {
 }
 
 impl Layer {
-    /// Columns it makes of so many.
+    /// How many columns it makes of `columns` columns.
     pub(crate) fn len(&self, columns: usize) -> usize {
         match self {
             Layer::Convolution(one) => len(&one.shape, columns),

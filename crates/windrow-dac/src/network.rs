@@ -38,11 +38,11 @@ impl<P> Reader<'_, P> {
             Some(name) => Some(self.weights.tensor(&format!("{name}.alpha"), &[1, inputs, 1])?),
             None => None,
         };
-        let laid = match along {
+        let sizes = match along {
             Along::Up { .. } => [inputs, outputs, kernel],
             _ => [outputs, inputs, kernel],
         };
-        let weight = self.weights.weight(name, laid)?;
+        let weight = self.weights.weight(name, sizes)?;
         let bias = self.weights.tensor(&format!("{name}.bias"), &[outputs])?;
         (self.make)(Part { shape, alpha, weight, bias, is_last })
     }

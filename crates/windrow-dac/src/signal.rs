@@ -42,13 +42,13 @@ impl Signal {
         &self.data[number * size..][..size]
     }
 
-    /// Lays the columns from `first` of a channel into `out`, in parts by `lay`; columns that are not there are 0.
+    /// Writes the columns from `first` of a channel into `out`, in parts by `write`; columns that are not there are 0.
     pub(crate) fn row(
         &self,
         channel: usize,
         first: isize,
         out: &mut [f32],
-        lay: impl Fn(&[f32], &mut [f32]),
+        write: impl Fn(&[f32], &mut [f32]),
     ) {
         let before = first.min(0).unsigned_abs().min(out.len());
         let (zeros, mut out) = out.split_at_mut(before);
@@ -59,14 +59,14 @@ impl Signal {
             let n = (self.width - column).min(self.len - at).min(out.len());
             let (part, rest) = out.split_at_mut(n);
             let start = (block * self.channels + channel) * self.width + column;
-            lay(&self.data[start..start + n], part);
+            write(&self.data[start..start + n], part);
             at += n;
             out = rest;
         }
         out.fill(0.0);
     }
 
-    /// Makes each block, on so many threads: `make(number, first column, columns, block)`, with memory that a thread keeps.
+    /// Makes each block, on several threads: `make(number, first column, columns, block)`, with memory that a thread keeps.
     pub(crate) fn fill<M: Default>(
         &mut self,
         threads: usize,

@@ -43,7 +43,7 @@ impl Array {
     /// The array that `object` holds.
     ///
     /// # Errors
-    /// `Unsupported` when its shape is none of `[T]`, `[N, T]` and `[N, T, C]`; along time, of `[T]` and `[T, C]`.
+    /// `Unsupported` when its shape is not `[T]`, `[N, T]` or `[N, T, C]`; along time, not `[T]` or `[T, C]`.
     pub(super) fn new(
         object: Arc<dyn Object>,
         header: Header,

@@ -49,7 +49,7 @@ impl WrittenFolder {
         self.put_beside(name, bytes)
     }
 
-    /// Writes a file that describes others: it is none of records.
+    /// Writes a file that describes others and holds no records.
     ///
     /// # Errors
     /// `Io`.

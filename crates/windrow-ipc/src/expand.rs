@@ -9,7 +9,7 @@ use windrow_core::{Error, Kind, Result};
 
 use crate::batch::{Batch, Codec, Place};
 
-/// Part of the cache file's name: another number, and everything is expanded anew.
+/// Part of the cache file's name: a new number makes everything be expanded again.
 const VERSION: &str = "arrow buffers 1";
 /// Where a buffer may begin.
 const ALIGN: u64 = 64;
@@ -61,7 +61,7 @@ pub(crate) fn expanded(object: &dyn Object, batches: Vec<&mut Batch>, limit: u64
     } else {
         Err(Error::corrupt("a file of the cache is damaged")
             .at(made.name())
-            .hint("delete it: it is made anew"))
+            .hint("delete it: it is made again"))
     }
 }
 

@@ -162,7 +162,7 @@ fn rows_of(array: Array) -> impl Iterator<Item = Array> {
     })
 }
 
-/// The same numbers as another dtype.
+/// Converts numbers to another dtype.
 ///
 /// # Errors
 /// `Unsupported` for one that it does not hold.

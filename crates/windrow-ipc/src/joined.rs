@@ -62,7 +62,7 @@ impl Joined {
         Ok(Joined { format, files, tables: parts, firsts, columns, chosen: None, lists: false })
     }
 
-    /// The same with lists of numbers as lists in rows, not as arrays: rows that were JSON.
+    /// Gives lists of numbers as lists in rows, not as arrays: for rows that were JSON.
     pub fn with_lists(self) -> Joined {
         Joined { lists: true, ..self }
     }

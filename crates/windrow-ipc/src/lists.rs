@@ -7,8 +7,8 @@ use crate::schema::{Kind, Node};
 use crate::value::Reader;
 
 impl Reader<'_> {
-    /// Elements of a list as an array: numbers, truth values, or lists of so many of them each, at any depth. A null among floats is NaN;
-    /// `None` for a null among others, and for elements that are no numbers.
+    /// Elements of a list as an array: numbers, truth values, or lists of one number of them each, at any depth. A null among
+    /// floats is NaN; `None` for a null among others, and for elements that are not numbers.
     ///
     /// # Errors
     /// As [`Reader::value`].

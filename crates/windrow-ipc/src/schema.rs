@@ -55,11 +55,11 @@ pub enum Kind {
     Bytes(usize),
     /// Text or bytes, the short ones inside their view.
     View(bool),
-    /// So many bytes each.
+    /// This number of bytes each.
     Fixed(usize),
     /// Lists; offsets of 4 or 8 bytes.
     List(usize),
-    /// Lists of so many values.
+    /// Lists of this number of values.
     FixedList(u64),
     /// Lists of keys and values.
     Map,

@@ -183,7 +183,7 @@ impl Reader<'_> {
         }
     }
 
-    // A whole number of so many bytes, with its sign.
+    // A whole number of `width` bytes, with its sign.
     fn whole(&self, node: &Node, width: usize, at: u64) -> Result<i64> {
         let mut word = [0; 8];
         self.fill(node, 1, at, &mut word[..width.min(8)])?;

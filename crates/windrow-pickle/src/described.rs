@@ -18,9 +18,9 @@ pub struct Tensor {
     pub element: Element,
     /// What the storage is called.
     pub key: String,
-    /// Numbers that the storage is said to hold.
+    /// Numbers that the storage is declared to hold.
     pub held: u64,
-    /// The same as the storage counts them: in numbers, or in bytes.
+    /// Its size as the storage counts it: in numbers, or in bytes.
     pub counted: u64,
     /// Bytes of one as the storage counts.
     pub unit: u64,

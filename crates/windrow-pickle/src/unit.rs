@@ -35,7 +35,7 @@ impl Unit {
         Some(Unit { is_span, unit: None, count: 1 })
     }
 
-    /// The same with what a state says: the unit's letter, and how many of it a number counts.
+    /// Adds what a state declares: the unit's letter, and how many of it a number counts.
     pub fn with(self, letter: &str, count: i64) -> Option<Unit> {
         let unit = UNITS.iter().position(|unit| unit.0 == letter);
         (unit.is_some() && count > 0).then_some(Unit { unit, count, ..self })

@@ -91,7 +91,7 @@ impl<'a> Chunks<'a> {
         Chunks { inputs, size: size.max(1), skips: false, input, byte, line, stream: None, texts: None }
     }
 
-    /// The same, where rows without a text are left out.
+    /// Leaves out rows without a text, where `skips` is set.
     pub(super) fn skipping(self, skips: bool) -> Self {
         Chunks { skips, ..self }
     }

@@ -234,7 +234,7 @@ impl Rules {
             ids.iter().try_for_each(|id| self.check(*id))?;
         }
         let width = self.dtype.size();
-        if let Some(most) = document.ids.kept().lay(width, &mut out.tokens) {
+        if let Some(most) = document.ids.kept().write(width, &mut out.tokens) {
             // Whatever holds it holds those that are less. Ids that were cut off are not kept: nothing of a chunk is after
             // an error.
             self.check(most)?;
@@ -247,7 +247,7 @@ impl Rules {
             out.unlearned += u64::from(document.tracks[mask].iter().all(|value| *value == unlearned));
         }
         if let Some(eos) = self.eos {
-            Kept::Large(&[eos]).lay(width, &mut out.tokens);
+            Kept::Large(&[eos]).write(width, &mut out.tokens);
             out.most_id = out.most_id.max(Some(eos));
             for (stored, (_, value)) in out.tracks.iter_mut().zip(&self.tracks) {
                 stored.push(*value);

@@ -62,16 +62,16 @@ impl Ids {
 }
 
 impl Kept<'_> {
-    /// Lays the low `width` bytes of each behind what is in `out`, little-endian; the largest id, by which the caller knows
+    /// Appends the low `width` bytes of each to `out`, little-endian; gives the largest ID, by which the caller knows
     /// whether all of them are whole.
-    pub(super) fn lay(&self, width: usize, out: &mut Vec<u8>) -> Option<i64> {
+    pub(super) fn write(&self, width: usize, out: &mut Vec<u8>) -> Option<i64> {
         match self {
             Kept::Small([]) | Kept::Large([]) => None,
             Kept::Small(ids) => Some(match width {
-                1 => lay::<1>(ids, out),
-                2 => lay::<2>(ids, out),
-                4 => lay::<4>(ids, out),
-                _ => lay::<8>(ids, out),
+                1 => write_ids::<1>(ids, out),
+                2 => write_ids::<2>(ids, out),
+                4 => write_ids::<4>(ids, out),
+                _ => write_ids::<8>(ids, out),
             }),
             Kept::Large(ids) => {
                 ids.iter().for_each(|id| out.extend_from_slice(&id.to_le_bytes()[..width]));
@@ -81,37 +81,37 @@ impl Kept<'_> {
     }
 }
 
-fn lay<const N: usize>(ids: &[u32], out: &mut Vec<u8>) -> i64 {
+fn write_ids<const N: usize>(ids: &[u32], out: &mut Vec<u8>) -> i64 {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         #[target_feature(enable = "avx2")]
         fn wide<const N: usize>(ids: &[u32], out: &mut Vec<u8>) -> u32 {
-            lay_here::<N>(ids, out)
+            write_here::<N>(ids, out)
         }
         // SAFETY: the processor has AVX2, as was asked the line before.
         return unsafe { wide::<N>(ids, out) }.into();
     }
-    lay_here::<N>(ids, out).into()
+    write_here::<N>(ids, out).into()
 }
 
 // One look at each ID, and no byte is written twice. Compiled twice: for any processor, and for those with wider
 // registers, where it takes half as long.
 #[inline(always)]
-fn lay_here<const N: usize>(ids: &[u32], out: &mut Vec<u8>) -> u32 {
+fn write_here<const N: usize>(ids: &[u32], out: &mut Vec<u8>) -> u32 {
     const BLOCK: usize = 64;
     out.reserve(ids.len() * N);
     let mut most = 0;
-    let mut laid = [[0; N]; BLOCK];
-    let mut lay = |ids: &[u32]| {
-        for (place, id) in laid.iter_mut().zip(ids) {
+    let mut block_bytes = [[0; N]; BLOCK];
+    let mut write = |ids: &[u32]| {
+        for (place, id) in block_bytes.iter_mut().zip(ids) {
             most = most.max(*id);
             place.copy_from_slice(&u64::from(*id).to_le_bytes()[..N]);
         }
-        out.extend_from_slice(laid[..ids.len()].as_flattened());
+        out.extend_from_slice(block_bytes[..ids.len()].as_flattened());
     };
     let (blocks, rest) = ids.as_chunks::<BLOCK>();
-    blocks.iter().for_each(|block| lay(block));
-    lay(rest);
+    blocks.iter().for_each(|block| write(block));
+    write(rest);
     most
 }
 
@@ -126,17 +126,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn laid_as_their_low_bytes_and_the_largest_is_told() {
+    fn copied_as_their_low_bytes_and_the_largest_is_returned() {
         for n in [0, 1, 63, 64, 65, 200] {
             let small: Vec<u32> = (0..n).map(|i: u32| i.wrapping_mul(0x9e37_79b9)).collect();
             let large: Vec<i64> = small.iter().map(|id| i64::from(*id) << 20).collect();
             for width in [1, 2, 4, 8] {
                 let mut out = vec![7];
                 assert_eq!(
-                    Kept::Small(&small).lay(width, &mut out),
+                    Kept::Small(&small).write(width, &mut out),
                     small.iter().map(|id| i64::from(*id)).max()
                 );
-                assert_eq!(Kept::Large(&large).lay(width, &mut out), large.iter().copied().max());
+                assert_eq!(Kept::Large(&large).write(width, &mut out), large.iter().copied().max());
                 let all = small.iter().map(|id| i64::from(*id)).chain(large.iter().copied());
                 let want: Vec<u8> = all.flat_map(|id| id.to_le_bytes()[..width].to_vec()).collect();
                 assert!(out[0] == 7 && out[1..] == want, "{n} {width}");

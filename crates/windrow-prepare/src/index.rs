@@ -56,7 +56,7 @@ impl Default for IndexOptions {
 /// ones too; its size counts the line break. Files are taken in natural order. Compressed files are expanded once, into
 /// `<index_folder>/expanded/`, and the index names what was expanded.
 ///
-/// The same inputs and options again: nothing to do, [`Report::unchanged`].
+/// Inputs and options that were indexed before: nothing to do, [`Report::unchanged`].
 ///
 /// # Errors
 /// `NotFound` when the folder or any JSONL file in it is missing; `Exists` when there is an index of other inputs or
@@ -68,7 +68,7 @@ pub fn index(table: Table, base: &Path, options: &IndexOptions, watch: &dyn Watc
     index_from(table, &NoStores, base, base, options, watch)
 }
 
-/// The same, where the lines may be below a URL, which leads to `stores`; the index goes below the folder `base`.
+/// Indexes lines that may be below a URL, which leads to `stores`; the index goes below the folder `base`.
 ///
 /// # Errors
 /// As [`index`]; what a store says.

@@ -72,7 +72,7 @@ impl Input {
         })
     }
 
-    /// The same, of what may be a pipe, which nothing is read of yet: each time it is another input.
+    /// Looks at what may be a pipe, of which nothing is read yet: each time it is another input.
     ///
     /// # Errors
     /// As [`Input::of`].
@@ -116,7 +116,7 @@ impl Input {
         Ok(self.row.size == 0 || (self.is_compressed() && self.stream(0)?.next(1)?.is_empty()))
     }
 
-    /// The same, of which nothing behind byte `end` is read; not where it is compressed.
+    /// Ends it at byte `end`; not where it is compressed.
     pub(super) fn up_to(self, end: u64) -> Self {
         Input { end: Some(end), ..self }
     }

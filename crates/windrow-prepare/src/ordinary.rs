@@ -10,7 +10,7 @@ use serde_json::Deserializer;
 use serde_json::value::RawValue;
 use wide::u8x16;
 
-/// The string in `field` of the JSON object that `line` is: where nothing is escaped in it a part of the line, else laid
+/// The string in `field` of the JSON object that `line` is: where nothing is escaped in it a part of the line, else copied
 /// into `room`. `None` where the parser has to look.
 pub(super) fn string_in<'a>(line: &'a str, field: &str, room: &'a mut Vec<u8>) -> Option<&'a str> {
     let mut rest = after(line, b'{')?;
@@ -39,7 +39,7 @@ fn after(text: &str, byte: u8) -> Option<&str> {
     unpadded(text).strip_prefix(char::from(byte))
 }
 
-// Without the white space of JSON before it: a form feed is none.
+// Without the white space of JSON before it: a form feed is not white space.
 fn unpadded(text: &str) -> &str {
     text.trim_start_matches([' ', '\t', '\n', '\r'])
 }
@@ -63,8 +63,8 @@ fn key(text: &str) -> Option<(&str, &str)> {
 fn string<'a>(text: &'a str, room: &'a mut Vec<u8>) -> Option<(&'a str, &'a str)> {
     let inside = after(text, b'"')?;
     let bytes = inside.as_bytes();
-    // Of `inside`, what is laid already; and where it ends in the room, which is made for the first escape.
-    let (mut at, mut laid) = (0, 0);
+    // How much of `inside` is copied already, and where that ends in the room, which is made for the first escape.
+    let (mut at, mut done) = (0, 0);
     let mut out: &mut [u8] = &mut [];
     let mut room = Some(room);
     for start in (0..bytes.len()).step_by(BLOCK) {
@@ -89,22 +89,22 @@ fn string<'a>(text: &'a str, room: &'a mut Vec<u8>) -> Option<(&'a str, &'a str)
                 room.resize(room.len().max(bytes.len() + RUN), 0);
                 out = room;
             }
-            lay(bytes, at..place, &mut out[laid..]);
-            laid += place - at;
+            copy(bytes, at..place, &mut out[done..]);
+            done += place - at;
             if is_end {
-                let text = simdutf8::basic::from_utf8(&out[..laid]).ok()?;
+                let text = simdutf8::basic::from_utf8(&out[..done]).ok()?;
                 return Some((text, &inside[place + 1..]));
             }
-            // A second byte of its own kind is none that has to be looked at.
+            // The second byte of an escape needs no look of its own.
             special &= !(2 << (place - start));
-            let size = escaped(&inside[place..], &mut out[laid..])?;
-            (at, laid) = (place + size.0, laid + size.1);
+            let size = escaped(&inside[place..], &mut out[done..])?;
+            (at, done) = (place + size.0, done + size.1);
         }
     }
     None
 }
 
-// Lays what the escape at the beginning of `text` stands for; how long it is, and what it stands for. Half of a pair is
+// Writes what the escape at the beginning of `text` means; gives how long it is, and what it means. Half of a pair is
 // left to the parser.
 fn escaped(text: &str, out: &mut [u8]) -> Option<(usize, usize)> {
     let byte = *text.as_bytes().get(1)?;
@@ -130,11 +130,11 @@ const STANDS_FOR: [u8; 256] = {
     table
 };
 
-// Bytes that are laid at once where there are fewer: most runs between escapes are shorter.
+// Bytes that are copied at once where there are fewer: most runs between escapes are shorter.
 const RUN: usize = 64;
 
-// Lays bytes at the beginning of `out`, and perhaps some behind them.
-fn lay(bytes: &[u8], run: Range<usize>, out: &mut [u8]) {
+// Copies bytes to the beginning of `out`, and perhaps some after them.
+fn copy(bytes: &[u8], run: Range<usize>, out: &mut [u8]) {
     match (bytes[run.start..].first_chunk::<RUN>(), out.first_chunk_mut::<RUN>()) {
         (Some(from), Some(to)) if run.len() <= RUN => *to = *from,
         _ => out[..run.len()].copy_from_slice(&bytes[run]),
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn ordinary_lines_are_read_and_others_left() {
-        // What an earlier line left in the room is none of this one's.
+        // What an earlier line left in the room does not belong to this one.
         let mut room = b"left behind".repeat(20);
         let mut text = |line| string_in(line, "text", &mut room).map(str::to_string);
         assert_eq!(text(r#"{"a":[{"b":1}],"text":"x"}"#).unwrap(), "x");

@@ -89,7 +89,7 @@ pub(super) struct Packer {
 }
 
 impl Packer {
-    /// Goes on from the checkpoint in the work folder, or begins.
+    /// Continues from the checkpoint in the work folder, or begins.
     ///
     /// # Errors
     /// `Io`.

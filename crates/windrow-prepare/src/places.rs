@@ -37,7 +37,7 @@ impl Places<'_> {
         self.root_with(path, Io::default())
     }
 
-    /// The same, read by position and never mapped: somebody may still write there.
+    /// A store that reads by position and never maps: somebody may still write there.
     pub(crate) fn root_by_position(self, path: &Path) -> Result<Arc<dyn Store>> {
         self.root_with(path, Io::Pread)
     }

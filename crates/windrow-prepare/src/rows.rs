@@ -87,7 +87,7 @@ impl RowInput {
         })
     }
 
-    /// The same under the name by which it goes among the inputs.
+    /// Sets its name among the inputs.
     pub(super) fn named(mut self, relative: &str) -> RowInput {
         if let [(path, row)] = self.files.as_mut_slice()
             && *path == self.file
@@ -123,7 +123,7 @@ impl RowInput {
         self.source.len()
     }
 
-    /// The same, of which no record from `end` on is read.
+    /// Ends it before record `end`.
     pub(super) fn up_to(self, end: u64) -> RowInput {
         RowInput { end: Some(end), ..self }
     }

@@ -10,7 +10,7 @@ pub const MAX_SKIPPED: f64 = 0.01;
 pub(crate) const SKIPPED: &str = "skipped";
 /// How many are told with their places.
 const MOST_TOLD: usize = 20;
-/// Where so many are left out and none was taken, the rest need not be read to know what is wrong.
+/// Where this number is left out and none was taken, the rest need not be read to know what is wrong.
 const MOST_BEFORE_THE_FIRST: u64 = 10_000;
 
 /// Records that were left out.
@@ -69,7 +69,7 @@ impl Skipped {
         self.first.extend(others.first.iter().take(room).cloned());
     }
 
-    /// The same where as many records are before those that were counted.
+    /// Counts `records` records before those that were counted.
     pub(crate) fn behind(mut self, records: u64) -> Skipped {
         self.first.iter_mut().for_each(|skipped| skipped.record += records);
         self
@@ -157,7 +157,7 @@ pub(crate) fn may_be(error: &Error) -> bool {
     error.kind() == Kind::Corrupt
 }
 
-/// The same error where nothing is left out, with the option that does it.
+/// Adds to an error, where nothing is left out, the option that leaves records out.
 pub(crate) fn not_left_out(error: Error) -> Error {
     if !may_be(&error) {
         return error;

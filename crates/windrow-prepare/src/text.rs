@@ -16,7 +16,7 @@ use super::ordinary::string_in;
 /// [`Takes::Text`](crate::Takes::Text) has it; of a field that is there twice, the last one.
 ///
 /// A byte-order mark is left out at byte 0. Other fields are skipped, whatever they hold. Text with escapes is
-/// laid into `room`, whose memory serves line after line ([`crate::encode::Encoded::room`]); what it holds before does not matter.
+/// copied into `room`, whose memory serves line after line ([`crate::encode::Encoded::room`]); what it holds before does not matter.
 ///
 /// # Errors
 /// `Corrupt` naming file, line and byte: a blank line, bytes that are not UTF-8, no JSON, no object, no such field, or a

@@ -73,7 +73,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(prepare::formats, module)?)?;
     module.add_function(wrap_pyfunction!(sound::codes::delay, module)?)?;
     module.add_function(wrap_pyfunction!(sound::codes::undelay, module)?)?;
-    module.add_function(wrap_pyfunction!(sound::codes::_lay_codes, module)?)?;
+    module.add_function(wrap_pyfunction!(sound::codes::_assemble_codes, module)?)?;
     module.add_function(wrap_pyfunction!(sound::codes::_draw_below, module)?)?;
     module.add_function(wrap_pyfunction!(loader::trace::_trace, module)?)?;
     module.add_function(wrap_pyfunction!(loader::trace::find, module)?)?;

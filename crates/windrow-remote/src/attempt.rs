@@ -13,7 +13,7 @@ use crate::backend::{Backend, Got};
 use crate::stats::{Counters, add};
 use crate::trouble::{Trouble, What};
 
-/// The first wait; doubled with each attempt, and drawn anew from 0 to that: attempts of many ranks spread.
+/// The first wait; doubled with each attempt, and drawn at random from 0 to that: attempts of many ranks spread.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 
@@ -41,11 +41,11 @@ pub(crate) struct Attempts<'a> {
     doing: &'a str,
     url: &'a str,
     done: u32,
-    /// Somebody was told that it takes long.
-    told: bool,
+    /// Whether a message said that it takes long.
+    reported: bool,
 }
 
-/// After so long, somebody who waits is told what for.
+/// After this time a message says what is waited for.
 const LONG: Duration = Duration::from_secs(10);
 
 impl<'a> Attempts<'a> {
@@ -55,10 +55,10 @@ impl<'a> Attempts<'a> {
         doing: &'a str,
         url: &'a str,
     ) -> Attempts<'a> {
-        Attempts { deadline, counters, doing, url, done: 0, told: false }
+        Attempts { deadline, counters, doing, url, done: 0, reported: false }
     }
 
-    /// Begins to count anew: something came.
+    /// Counts from 0 again: something came.
     pub(crate) fn again_within(&mut self, given: Duration) {
         (self.deadline, self.done) = (Deadline::within(given), 0);
     }
@@ -89,8 +89,8 @@ impl<'a> Attempts<'a> {
             return Err(given_up(trouble, self.doing, self.url, self.done, self.deadline.given));
         }
         let waited = self.deadline.given.saturating_sub(self.deadline.left());
-        if waited + wait > LONG && !self.told {
-            self.told = true;
+        if waited + wait > LONG && !self.reported {
+            self.reported = true;
             windrow_core::warn!(
                 "{}: no answer for {} s, trying for {} s: {}",
                 without_secrets(self.url),
@@ -129,7 +129,7 @@ pub(crate) struct Known<'a> {
     pub(crate) tag: Option<&'a str>,
 }
 
-/// The bytes of a range. A body that is cut goes on where it ended.
+/// The bytes of a range. A body that is cut continues where it ended.
 pub(crate) async fn bytes(
     backend: &dyn Backend,
     known: &Known<'_>,
@@ -221,7 +221,7 @@ struct Times {
 
 impl Pace {
     const KEPT: usize = 100;
-    /// One request in so many may be sent twice.
+    /// One request in this number may be sent twice.
     const SHARE: u64 = 50;
 
     // After so long the answer is late: 8 times what is usual, and a second at least.

@@ -18,7 +18,7 @@ use crate::stats::{Counters, add};
 
 /// Objects up to this size are fetched whole.
 const SMALL: u64 = 1 << 20;
-/// What is asked for behind a read that goes on where the last one ended, at most.
+/// The most that is asked for after a read that continues where the last one ended.
 const FURTHEST: u64 = 8 << 20;
 
 pub(crate) struct Copy {
@@ -132,7 +132,7 @@ impl Copy {
         Ok(())
     }
 
-    // What is waited for, and what is asked for beside it: of a small object all; behind a read that goes on where the last
+    // What is waited for, and what is asked for beside it: of a small object all; after a read that continues where the last
     // one ended, twice as much as the last time.
     fn with_neighbours(&self, start: u64, size: u64) -> (Range<u64>, Range<u64>) {
         let end = start + size;

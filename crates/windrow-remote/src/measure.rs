@@ -17,7 +17,7 @@ use crate::trouble::Trouble;
 use crate::url::Location;
 use crate::{listing, net};
 
-/// Small ranges, at so many places, after one that opens the connection.
+/// How many small ranges are read, after one that opens the connection.
 const SMALL_RANGES: usize = 21;
 const SMALL: u64 = 4096;
 /// Ranges as an order by blocks asks for.

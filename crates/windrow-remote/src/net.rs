@@ -28,19 +28,19 @@ fn start() -> std::result::Result<Arc<Runtime>, String> {
 pub(crate) fn runtime() -> Result<Arc<Runtime>> {
     match RUNTIME.get() {
         Ok(runtime) => Ok(runtime.clone()),
-        Err(said) => Err(Error::memory(format!("threads to ask a store: {said}"))),
+        Err(e) => Err(Error::memory(format!("threads to ask a store: {e}"))),
     }
 }
 
-/// Waits for an answer, from a thread that is none of the runtime's.
+/// Waits for an answer, on a thread that does not belong to the runtime.
 pub(crate) fn wait<T: Send + 'static>(asked: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
-    let (tell, told) = std::sync::mpsc::sync_channel(1);
+    let (sender, receiver) = std::sync::mpsc::sync_channel(1);
     runtime()?.spawn(async move {
         // Nobody listens any more: nobody needs it.
-        let _ = tell.send(asked.await);
+        let _ = sender.send(asked.await);
     });
     loop {
-        match told.recv_timeout(BETWEEN_QUESTIONS) {
+        match receiver.recv_timeout(BETWEEN_QUESTIONS) {
             Ok(answer) => return answer,
             Err(RecvTimeoutError::Timeout) => stop::go_on()?,
             Err(RecvTimeoutError::Disconnected) => {

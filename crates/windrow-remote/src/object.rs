@@ -52,7 +52,7 @@ impl RemoteObject {
         if let Some(own) = slot.get() {
             return Ok(own);
         }
-        // Some listings tell no version.
+        // Some listings give no version.
         let tag = match &self.tag {
             Some(tag) => Some(tag.clone()),
             None => {
@@ -124,7 +124,7 @@ impl Object for RemoteObject {
     }
 
     fn tag(&self) -> Option<&str> {
-        // Whoever cannot ask for it cannot read either, and is told then.
+        // A store that refuses the question refuses the read too, which reports it.
         self.tag.as_deref().or_else(|| self.own().ok()?.tag.as_deref())
     }
 
@@ -143,15 +143,15 @@ impl Object for RemoteObject {
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         self.check(start, size)?;
         let copy = &self.own()?.copy;
-        // What lies on disk costs what a map costs.
-        if let Some(lent) = copy.held().lent(start, size) {
+        // What is on disk costs what a map costs.
+        if let Some(bytes) = copy.held().borrowed(start, size) {
             copy.hit();
-            return Ok(lent);
+            return Ok(bytes);
         }
         let _reading = copy.held().reading(start, size as u64);
         copy.bring(start, size as u64)?;
-        if let Some(lent) = copy.held().lent(start, size) {
-            return Ok(lent);
+        if let Some(bytes) = copy.held().borrowed(start, size) {
+            return Ok(bytes);
         }
         scratch.clear();
         scratch.try_reserve_exact(size).map_err(|_| Error::memory(format!("{size} bytes")))?;
@@ -177,7 +177,7 @@ impl Object for RemoteObject {
     fn prefetch(&self, start: u64, size: u64) {
         // What is in the way is the error of whoever reads it.
         if let Ok(own) = self.own() {
-            ahead::tell(&own.to_come, start, size);
+            ahead::announce(&own.to_come, start, size);
         }
     }
 

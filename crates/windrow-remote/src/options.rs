@@ -40,7 +40,7 @@ impl Options {
         names.iter().find_map(|name| self.store.get(*name)).map(String::as_str)
     }
 
-    /// Whether requests go out without a signature, where that is said.
+    /// Whether requests go out without a signature, where that is set.
     pub(crate) fn is_anonymous(&self) -> bool {
         let is_true = |value: &str| matches!(value, "true" | "True" | "1" | "yes");
         self.get(&["anon", "unsigned", "skip_signature", "aws_skip_signature"]).is_some_and(is_true)

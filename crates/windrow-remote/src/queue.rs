@@ -1,4 +1,4 @@
-//! What is to be fetched, in the order in which it is needed; so many requests at a time.
+//! What is to be fetched, in the order in which it is needed, with a bounded number of requests at a time.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -185,7 +185,7 @@ impl Drop for Worker {
     }
 }
 
-/// A waiter that is told in any case.
+/// A waiter that gets a result in any case.
 struct Told(Option<Arc<Waiter>>);
 
 impl Told {

@@ -73,7 +73,7 @@ impl Remote {
         put::is_there(&self.0, key, object)
     }
 
-    /// Forgets what was listed and asked for: what is there is asked for anew.
+    /// Forgets what was listed and asked for: the next question goes to the store again.
     pub fn forget(&self) {
         self.0.forget();
     }
@@ -90,7 +90,7 @@ impl Remote {
         &self.0
     }
 
-    /// The root with the commit that its revision stands for now; `None` of stores without commits.
+    /// The root with the commit that its revision points to now; `None` of stores without commits.
     ///
     /// # Errors
     /// What the Hub says.
@@ -131,7 +131,7 @@ impl Store for Remote {
             Err(e) if e.kind() == Kind::NotFound => Ok(false),
             Err(e) => Err(e),
         };
-        // One of two questions tells; the one that is likely to is asked first.
+        // One of two questions decides; the more likely one is asked first.
         let is_web = self.0.location().scheme == Scheme::Http;
         let is_hub = self.0.location().scheme == Scheme::Hf;
         let looks_like_a_file = key::name_of(key).contains('.');
@@ -171,8 +171,8 @@ impl Store for Remote {
         Ok(Walked::of(prefix, listed.iter().cloned().map(entry)))
     }
 
-    fn walk_anew(&self, prefix: &str) -> Result<Vec<Entry>> {
-        Ok(self.0.list_anew(prefix)?.iter().cloned().map(entry).collect())
+    fn walk_again(&self, prefix: &str) -> Result<Vec<Entry>> {
+        Ok(self.0.list_again(prefix)?.iter().cloned().map(entry).collect())
     }
 
     fn walks_by_manifest(&self) -> bool {

@@ -42,7 +42,7 @@ impl Remote {
     /// the last one ended. A connection that breaks or is silent continues there; the time that is allowed counts from the last byte that
     /// came. A server that gives no ranges begins with byte 0 again. Nothing is kept here.
     ///
-    /// Gives the XXH3-64 that whoever put the object there left beside it, where the store said one.
+    /// Gives the XXH3-64 that the object's writer left beside it, where the store has one.
     ///
     /// # Errors
     /// `Stale` where the object was replaced since it was listed; `Corrupt` where the Hub sends another number of bytes than it

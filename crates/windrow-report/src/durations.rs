@@ -44,7 +44,7 @@ impl Durations {
         page.table(&["shortest", "", "longest", ""], &rows);
     }
 
-    /// The same numbers, in seconds.
+    /// The numbers as JSON, in seconds.
     pub(crate) fn to_json(&self, named: impl Fn(u64) -> String) -> Value {
         if self.0.is_empty() {
             return Value::Null;

@@ -5,7 +5,7 @@ use crate::svg::Svg;
 use windrow::preview::text;
 
 const BARS: u64 = 32;
-/// Where the longest is so many times the shortest, bars of one width would leave nearly all in the first.
+/// Where the longest is this many times the shortest, bars of one width would leave nearly all in the first.
 const WIDE: u64 = 50;
 
 /// How many there are of each length.

@@ -9,7 +9,7 @@ use crate::page::Page;
 use crate::sample::Sample;
 use crate::watch::check;
 
-/// Lengths are cheap: so many are looked at.
+/// How many lengths are looked at: they are cheap.
 pub(crate) const MOST_LENGTHS: u64 = 1_000_000;
 
 pub(crate) fn show(data: &Dataset, what: &str, unit: &str, page: &mut Page, watch: &dyn Watch) -> Result<()> {

@@ -7,7 +7,7 @@ use windrow::{Error, Result};
 /// Colours from low to high that grow evenly brighter, for any eye, in light and in dark.
 pub(crate) const VIRIDIS: [u32; 10] =
     [0x440154, 0x482878, 0x3e4989, 0x31688e, 0x26828e, 0x1f9e89, 0x35b779, 0x6ece58, 0xb5de2b, 0xfde725];
-/// The same, from black.
+/// Colours from low to high, beginning with black.
 pub(crate) const MAGMA: [u32; 10] =
     [0x000004, 0x180f3d, 0x440f76, 0x721f81, 0x9e2f7f, 0xcd4071, 0xf1605d, 0xfd9668, 0xfeca8d, 0xfcfdbf];
 /// A colour that none of them is close to.

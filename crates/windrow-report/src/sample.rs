@@ -28,7 +28,7 @@ impl Sample {
         self.said_of("record")
     }
 
-    /// The same of something else.
+    /// Names the sample by what it is of: `all 12 tracks`.
     pub(crate) fn said_of(&self, one: &str) -> String {
         let (n, of) = (self.records.len() as u64, text::counted(self.of, one));
         if self.is_all() {

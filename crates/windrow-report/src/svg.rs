@@ -15,7 +15,7 @@ const PARTS: usize = 500;
 const OUTLINE: f64 = 30.0;
 const GAP_MARK: f64 = 6.0;
 const BINS: usize = 256;
-/// Marks below an outline are at so many places at most.
+/// The most places of marks below an outline.
 const PLACES: usize = 1024;
 const CROP_LANE: f64 = 11.0;
 const WAVE: f64 = 80.0;

@@ -52,7 +52,7 @@ impl Definition {
         // Engines arrange tables by id. A token takes more than one byte of the file, so IDs stay below its size.
         if vocab_size > SMALL_ID.max(content.len() as u64) {
             return Err(Error::corrupt(format!(
-                "it numbers a token {}, but a file of {} bytes cannot hold so many",
+                "it numbers a token {}, but a file of {} bytes cannot hold that number of tokens",
                 vocab_size - 1,
                 content.len()
             ))

@@ -20,7 +20,7 @@ pub(crate) trait Engine: Send + Sync {
     /// Adds the IDs of `text`, special tokens in it being special.
     fn encode_special(&self, text: &str, out: &mut Vec<u32>) -> Result<()>;
 
-    /// The same, with the bytes of `text` that each of them stands for. They are in order, and may overlap in a character.
+    /// Adds the IDs of `text`, with the bytes of it that each one encodes. They are in order, and may overlap in a character.
     fn encode_places(&self, text: &str, out: &mut Vec<u32>, places: &mut Vec<Range<usize>>) -> Result<()>;
 
     fn decode(&self, ids: &[u32]) -> Result<String>;

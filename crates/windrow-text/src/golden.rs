@@ -24,7 +24,7 @@ pub(crate) fn hash_of(content: &[u8]) -> String {
     format!("{:016x}", xxh3_64(content))
 }
 
-/// The same for a built-in one, which has no file: over its name, its size and the IDs of the golden strings.
+/// XXH3-64 of a built-in tokenizer, which has no file: over its name, its size and the IDs of the golden strings.
 pub(crate) fn hash_of_builtin(name: &str, vocab_size: u64, golden: &[Golden]) -> String {
     let mut content = format!("{name}\n{vocab_size}\n").into_bytes();
     for one in golden {

@@ -23,7 +23,7 @@ struct Model<'a> {
     unk_id: Option<usize>,
 }
 
-/// The unigram model of a definition with the package's scores; `None` where it is none.
+/// The unigram model of a definition with the package's scores; `None` where the definition is of another model.
 pub(crate) fn as_in_python(content: &[u8], loaded: &ModelWrapper) -> Option<Unigram> {
     let ModelWrapper::Unigram(loaded) = loaded else { return None };
     let File { model } = serde_json::from_slice(content).ok()?;

@@ -132,7 +132,7 @@ impl Chain {
         }
     }
 
-    /// The same as numbers, whatever the codecs are; the whole chunk is decoded.
+    /// Decodes bytes `start..start + size` of the numbers, whatever the codecs are; the whole chunk is decoded.
     pub(crate) fn decode(&self, stored: &[u8], start: u64, size: u64) -> Result<Vec<u8>> {
         let mut bytes = Cow::Borrowed(stored);
         for step in self.steps.iter().rev() {

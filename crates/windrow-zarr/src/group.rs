@@ -15,7 +15,7 @@ use crate::layout::{self, LARGEST_ID, MAX_ID, METADATA_V3, NAME, STARTS, TOKENS}
 
 /// Attributes of a group take less.
 const MOST_ATTRIBUTES: u64 = 4 << 20;
-/// Up to so many sequences their starts are all looked at when the group is opened.
+/// How many sequences a group may have whose starts are all checked when it is opened.
 const MOST_CHECKED: u64 = 1 << 22;
 /// Starts that are read at a time.
 pub(crate) const PART: u64 = 1 << 16;
@@ -93,7 +93,7 @@ impl Group {
         Ok(())
     }
 
-    /// Tokens as they are stored, laid as this machine lays numbers.
+    /// Tokens of the stored dtype, in this machine's byte order.
     pub(crate) fn tokens_as_here(&self, start: u64, count: u64, out: &mut Vec<u8>) -> Result<()> {
         let mut scratch = Vec::new();
         let element = self.tokens.element();
@@ -101,7 +101,7 @@ impl Group {
         Ok(())
     }
 
-    /// The same of starts.
+    /// Starts of the stored dtype, in this machine's byte order.
     pub(crate) fn starts_as_here(&self, start: u64, count: u64, out: &mut Vec<u8>) -> Result<()> {
         let mut starts = vec![0; count as usize];
         self.starts(start, &mut starts)?;
@@ -317,7 +317,7 @@ pub(crate) fn numbers(bytes: &[u8], element: Element) -> impl Iterator<Item = u3
 fn any_above(bytes: &[u8], element: Element, most: u32) -> bool {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        /// The same code with wider registers: rows that are in memory as they are wait for nothing else.
+        /// Compares with wider registers: rows that are in memory as they are wait for nothing else.
         #[target_feature(enable = "avx2")]
         fn wide(bytes: &[u8], element: Element, most: u32) -> bool {
             any_above_here(bytes, element, most)

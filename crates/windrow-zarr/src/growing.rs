@@ -1,4 +1,4 @@
-//! An array that grows at its end, chunk by chunk, below a work folder; and how its metadata is laid.
+//! An array that grows at its end, chunk by chunk, below a work folder; and the form of its metadata.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) struct Growing {
     /// Values in a chunk (or shard).
     chunk: NonZeroU64,
     len: u64,
-    /// Those that fill no chunk yet, as this machine lays numbers.
+    /// Those that fill no chunk yet, in this machine's byte order.
     rest: Vec<u8>,
     files: u64,
     bytes: u64,
@@ -105,7 +105,7 @@ impl Growing {
         (len - rest, rest)
     }
 
-    /// Appends numbers, as this machine lays them.
+    /// Appends numbers, in this machine's byte order.
     pub(crate) fn push(&mut self, folder: &mut WorkFolder, mut numbers: &[u8]) -> Result<()> {
         let full = self.chunk.get() as usize * self.width;
         while !numbers.is_empty() {

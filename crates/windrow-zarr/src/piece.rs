@@ -64,8 +64,8 @@ impl Piece {
         self.planes.is_none().then_some(&self.bytes)
     }
 
-    /// Lays the bytes of the numbers from byte `from` on into `out`; the caller has held both against what was decoded.
-    pub(crate) fn lay(&self, from: usize, out: &mut [u8]) {
+    /// Copies the bytes of the numbers from byte `from` on into `out`; the caller has compared both with what was decoded.
+    pub(crate) fn copy_to(&self, from: usize, out: &mut [u8]) {
         let Some(planes) = self.planes else {
             out.copy_from_slice(&self.bytes[from..from + out.len()]);
             return;
@@ -91,7 +91,7 @@ impl Piece {
         }
     }
 
-    /// The bytes that [`Piece::lay`] would look at.
+    /// The bytes that [`Piece::copy_to`] would read.
     pub(crate) fn behind(&self, from: usize, size: usize) -> &[u8] {
         let (start, end) = match self.planes {
             None => (from, from + size),
@@ -114,7 +114,7 @@ fn put_together(bytes: &[u8], planes: Planes, first: usize, out: &mut [u8]) {
     by_size(bytes, planes, first, out);
 }
 
-/// The same code with wider registers.
+/// Puts values together as [`put_together`] does, with wider registers.
 ///
 /// # Safety
 /// The processor must have AVX2.
@@ -236,7 +236,7 @@ mod tests {
                 let from = random.usize(..values.len());
                 let size = random.usize(..=values.len() - from);
                 let mut out = vec![7; size];
-                piece.lay(from, &mut out);
+                piece.copy_to(from, &mut out);
                 assert_eq!(out, values[from..from + size], "{from}+{size} of {n} times {value_size}");
             }
         }

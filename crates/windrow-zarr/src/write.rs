@@ -103,7 +103,7 @@ impl WriteFormat for WriteFlatTokens {
         }
         let mut folder = WorkFolder::with_checksums_at(begin.work.join(begin.name), begin.durable)?;
         let aside = WorkFolder::at(begin.work.join(format!("{}.aside", begin.name)), begin.durable)?;
-        // A run that was killed near its end wrote it: written anew, it has a checksum again.
+        // A run that was killed near its end wrote it: written again, it gets its checksum.
         folder.remove(".zgroup")?;
         let mut group = GroupWriter::new(&self.0)?;
         let mut earlier = (0, 0);

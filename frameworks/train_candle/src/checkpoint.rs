@@ -206,7 +206,7 @@ fn same_model(saved: &Map<String, Value>, here: &Map<String, Value>) -> Result<(
         Ok(())
     } else {
         Err(Error::mismatch(format!("the checkpoint is of another model: {}", differences.join("; "))).hint(
-            "resume with the configuration of the run that wrote it, or start anew in another checkpoint_dir",
+            "resume with the configuration of the run that wrote it, or start again in another checkpoint_dir",
         ))
     }
 }

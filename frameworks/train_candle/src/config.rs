@@ -27,7 +27,7 @@ pub(crate) struct Model {
     pub(crate) rope_theta: f64,
 }
 
-/// How it is trained; may change from one run to the run that goes on.
+/// How it is trained; may change from one run to the run that continues it.
 #[derive(Clone, Debug)]
 pub(crate) struct Trainer {
     pub(crate) learning_rate: f64,

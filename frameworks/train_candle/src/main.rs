@@ -1,4 +1,4 @@
-//! Trains a small GPT in candle on token ids, is stopped anywhere, and goes on to the same losses.
+//! Trains a small GPT in candle on token IDs, is stopped anywhere, and continues to the same losses.
 //!
 //! ```text
 //! windrow tokenize testdata/demo/corpus.jsonl --tokenizer bytes --to tokens --eos auto --out tokens
@@ -55,7 +55,7 @@ struct Args {
     /// Instead of trainer.checkpoint_dir
     #[arg(long, value_name = "DIR")]
     checkpoint_dir: Option<PathBuf>,
-    /// Goes on from a checkpoint: its path, or `auto` for the newest in checkpoint_dir, if there is one
+    /// Continues from a checkpoint: its path, or `auto` for the newest in checkpoint_dir, if there is one
     #[arg(long, value_name = "PATH|auto")]
     resume: Option<PathBuf>,
     /// Keys the order of the data and the first weights

@@ -130,8 +130,8 @@ impl Rotary {
         let turn = |i: usize| config.rope_theta.powf(-(i as f64) / half as f64);
         let angles = (0..length).flat_map(|at| (0..half).map(move |i| at as f64 * turn(i)));
         let (cos, sin): (Vec<f32>, Vec<f32>) = angles.map(|a| (a.cos() as f32, a.sin() as f32)).unzip();
-        let lay = |values| Tensor::from_vec(values, (length, half), device);
-        Ok(Rotary { cos: lay(cos)?, sin: lay(sin)? })
+        let table = |values| Tensor::from_vec(values, (length, half), device);
+        Ok(Rotary { cos: table(cos)?, sin: table(sin)? })
     }
 
     // `x`: `[B, heads, S, size]`.

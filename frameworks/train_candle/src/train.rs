@@ -27,7 +27,7 @@ pub(crate) struct Run {
     pub(crate) seed: u64,
 }
 
-/// From where a run goes on.
+/// From where a run continues.
 #[derive(Clone, Debug)]
 pub(crate) enum Resume {
     /// The newest checkpoint of the folder, or the start.
@@ -64,7 +64,7 @@ pub(crate) fn run(run: &Run, out: &mut dyn Write, notes: &mut dyn Write) -> Resu
             let (done, state) = checkpoint::load(path, &gpt, &mut adam, model)?;
             loader.resume(&state).map_err(|e| e.or_at(path))?;
             step = done;
-            note(notes, format_args!("goes on after step {step}, from {}", path.display()));
+            note(notes, format_args!("continues after step {step}, from {}", path.display()));
         }
         None => {
             let n_weights: usize = gpt.parameters().iter().map(|p| p.var.elem_count()).sum();
@@ -121,7 +121,7 @@ fn checkpoint_to_go_on_from(run: &Run, folder: &Folder) -> Result<Option<PathBuf
         // Checkpoints of two runs in one folder could not be told apart.
         (None, Some(path)) => Err(Error::new(Kind::Exists, "an earlier run left its checkpoints here")
             .at(path)
-            .hint("--resume auto goes on with it; a new run takes another checkpoint_dir")),
+            .hint("--resume auto continues it; a new run takes another checkpoint_dir")),
     }
 }
 

@@ -81,19 +81,19 @@ impl ToCandle for Batch {
 
 fn to_tensor(batch: &Batch, number: usize, device: &Device) -> Result<Tensor> {
     let field = &batch.fields()[number];
-    let lay = match field.dtype {
-        DType::Bool | DType::U8 => lay::<u8>,
-        DType::U32 => lay::<u32>,
-        DType::I16 => lay::<i16>,
-        DType::I32 => lay::<i32>,
-        DType::I64 => lay::<i64>,
-        DType::F16 => lay::<f16>,
-        DType::Bf16 => lay::<bf16>,
-        DType::F32 => lay::<f32>,
-        DType::F64 => lay::<f64>,
+    let to_tensor = match field.dtype {
+        DType::Bool | DType::U8 => to_tensor::<u8>,
+        DType::U32 => to_tensor::<u32>,
+        DType::I16 => to_tensor::<i16>,
+        DType::I32 => to_tensor::<i32>,
+        DType::I64 => to_tensor::<i64>,
+        DType::F16 => to_tensor::<f16>,
+        DType::Bf16 => to_tensor::<bf16>,
+        DType::F32 => to_tensor::<f32>,
+        DType::F64 => to_tensor::<f64>,
         DType::I8 | DType::U16 | DType::U64 => return Err(no_such_dtype(field)),
     };
-    lay(batch.bytes(number), &shape(field, batch.rows()), device).map_err(|e| {
+    to_tensor(batch.bytes(number), &shape(field, batch.rows()), device).map_err(|e| {
         Error::new(Kind::Io, format!("field {:?} could not be made a tensor", field.name)).caused_by(e)
     })
 }
@@ -102,7 +102,7 @@ fn shape(field: &Field, rows: usize) -> Vec<usize> {
     std::iter::once(rows).chain(field.shape.iter().copied()).collect()
 }
 
-fn lay<T: WithDType + bytemuck::Pod>(
+fn to_tensor<T: WithDType + bytemuck::Pod>(
     bytes: &[u8],
     shape: &[usize],
     device: &Device,

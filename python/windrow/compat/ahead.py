@@ -1,4 +1,4 @@
-"""Steps that are laid before they are asked for."""
+"""Steps that are assembled before they are asked for."""
 
 from __future__ import annotations
 

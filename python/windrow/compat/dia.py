@@ -1,7 +1,7 @@
 """Audio for Dia's fine-tuning: its configuration, data sets and collate function; needs torch.
 
-`windrow.open(path).codes(length)` is the native view: it lays whole batches ahead of time, in threads, and a run resumes
-to the exact sample. Here samples are tuples and batches are laid from them, as the original's training loop expects.
+`windrow.open(path).codes(length)` is the native view: it assembles whole batches ahead of time, in threads, and a run resumes
+to the exact sample. Here samples are tuples and batches are assembled from them, as the original's training loop expects.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class PreEncodedDACDataset(_Keyed):
     `config.data.channels` is twice a track's channels, its codes stand for both sides.
 
     What is drawn is keyed by `seed`, the epoch and the sample, so that it is the same on every rank and for any number of
-    workers. The epoch is what `set_epoch` said; without it, what `DataLoader` draws anew for its workers each epoch, and how
+    workers. The epoch is that of `set_epoch`; without it, what `DataLoader` draws again for its workers each epoch, and how
     often samples came again in this process.
 
     Raises `windrow.NotFoundError`, a FileNotFoundError, where there are no `.pt` files; what `windrow.open` raises.
@@ -366,7 +366,7 @@ def collate_fn(
     device: torch.device | str | None,
     use_sliding_window: bool = True,
 ) -> dict[str, Any]:
-    """Lays samples into the batch that Dia is trained on, on `device` (None: where they are laid, in main memory).
+    """Assembles samples into the batch that Dia is trained on, on `device` (None: in main memory, where it is assembled).
 
     With S = `text_length`, T the most frames of a sample and C channels: `src_tokens`, `src_positions` `[B, S]`,
     `enc_self_attn_mask` `[B, 1, S, S]`, `tgt_tokens` `[B, T + 2, C]`, `tgt_positions` `[B, T + 2]`, `dec_self_attn_mask`
@@ -408,12 +408,12 @@ def collate_fn(
             f"samples of {' and '.join(map(str, widths))} channels in one batch, of a configuration of {data.channels}",
             hint="channels of config.data says how many a batch has; codes of half as many are taken twice then",
         )
-    laid = _native._lay_codes(items, json.dumps(layout), data.audio_length, use_sliding_window)
+    tensors = _native._assemble_codes(items, json.dumps(layout), data.audio_length, use_sliding_window)
     if device is not None:
-        laid = {name: tensor.to(device, non_blocking=True) for name, tensor in laid.items()}
-    laid["waveforms"] = tuple(waveform for _, _, waveform in batch)
-    laid["raw_text"] = str(batch[0][0])
-    return laid
+        tensors = {name: tensor.to(device, non_blocking=True) for name, tensor in tensors.items()}
+    tensors["waveforms"] = tuple(waveform for _, _, waveform in batch)
+    tensors["raw_text"] = str(batch[0][0])
+    return tensors
 
 
 def _option(train_cfg: Any, name: str, otherwise: Any) -> Any:

@@ -147,10 +147,10 @@ class LitDataLoader:
 
 
 class PrefetchDataLoader:
-    """The same batches, made ahead by one thread: at most `n` wait.
+    """Batches made ahead by one thread: at most `n` wait.
 
     Takes the loader over: use only one of the two. Dropping it, leaving the `with` block or `shutdown()` ends the
-    thread at once. Works in a forked child, which goes on behind the last batch that was handed out.
+    thread at once. Works in a forked child, which continues after the last batch that was handed out.
 
     >>> loader = PrefetchDataLoader(LitDataLoader(range(100), 2, 4), 2)
     >>> loader.next_batch()[0].tolist()

@@ -150,7 +150,7 @@ class ShufflingLoader:
     def load(self, step: int, rows: slice = slice(None)) -> TokenBatch:
         """The batch of a step, or those of its rows that a host needs; no others are read.
 
-        Once steps come one after the other, the next few are laid by two threads meanwhile.
+        Once steps come one after the other, the next few are assembled by two threads meanwhile.
 
         Raises `windrow.OutOfRangeError` from `step_count` on, and before 0.
         """

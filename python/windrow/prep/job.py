@@ -220,7 +220,7 @@ def cores() -> int:
 
 
 def as_texts(store_options: StoreOptions) -> dict[str, str] | None:
-    """The same in texts, by which any process is told them; those of a dict within are called ``headers.NAME``."""
+    """Store options as texts, which any process can be given; those of a dict within are called ``headers.NAME``."""
     if store_options is None:
         return None
     found: dict[str, str] = {}

@@ -21,7 +21,7 @@ NUMBER = struct.Struct("<Q")
 def executor(
     workers: int | None, threads: int | None, store_options: dict[str, str] | None
 ) -> Callable[[str, Sequence[int]], None]:
-    """Starts so many processes of so many threads each; by default one that uses all cores."""
+    """Starts processes with a number of threads each; by default one process that uses all cores."""
 
     def start(job: str, tasks: Sequence[int]) -> None:
         n = min(workers or 1, len(tasks))

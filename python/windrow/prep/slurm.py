@@ -26,7 +26,7 @@ exec {python} -m windrow -q prep run {job} --rank "$SLURM_ARRAY_TASK_ID" --of {n
 def executor(
     workers: int | None, threads: int | None, store_options: dict[str, str] | None
 ) -> Callable[[str, Sequence[int]], None]:
-    """Submits an array of so many elements with so many cores each, and waits for it."""
+    """Submits an array of jobs with a number of cores each, and waits for it."""
     if shutil.which("sbatch") is None:
         raise failure(ConfigError, 'executor="slurm" needs sbatch', hint="run it on a machine that submits jobs to Slurm")
 

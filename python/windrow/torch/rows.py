@@ -1,4 +1,4 @@
-"""How the rows of a view reach ``torch.utils.data.DataLoader``: laid together once, and handed over as one piece.
+"""How the rows of a view reach ``torch.utils.data.DataLoader``: assembled once, and handed over as one piece.
 
 ``DataLoader`` asks a view for all rows of a batch at once. They lie in one batch already, so its collate function finds
 that batch again instead of stacking copies of its rows; and in a worker process that batch is one block of shared memory

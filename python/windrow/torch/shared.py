@@ -54,7 +54,7 @@ def in_shared_memory(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor
 
 
 def described(size: int, error: Exception) -> str:
-    """The text of an error of so many bytes."""
+    """The text of an error, for a batch of `size` bytes."""
     return f"no shared memory to send {size:,} bytes of a batch to the training process: {error}\n  hint: {HINT}"
 
 

@@ -77,7 +77,7 @@ class Stream(IterableDataset[Any]):
         if self._is_collated:
             raise failure(
                 ConfigError,
-                "the samples of a loader with collate=: they are laid together already",
+                "the samples of a loader with collate=: they are batches already",
                 hint="windrow.torch.Stream(view), and collate_fn= of its DataLoader",
             )
         return _For(self)
@@ -141,7 +141,7 @@ class Stream(IterableDataset[Any]):
     def set_epoch(self, epoch: int) -> None:
         """Goes to the first sample of an epoch; the epoch that it is in keeps its place.
 
-        A host that counts from 0 again after a state was loaded, as Accelerate does, goes on from the state's epoch.
+        A host that counts from 0 again after a state was loaded, as Accelerate does, continues from the state's epoch.
         """
         # Each process is told the epoch, also those that read nothing.
         check(reads(self), self.is_batched)
@@ -219,7 +219,7 @@ class _Count:
                 # Its count went on from what it was when the state came.
                 self._offset = self._loaded - self._said
             else:
-                # A count below the state's epoch began anew.
+                # A count below the state's epoch started over.
                 self._offset = max(0, self._loaded - said)
             self._loaded = None
         self._said = said

@@ -207,7 +207,7 @@ fn what_is_between_the_frames_of_an_mp3_is_told_of() {
     let mut decoder = Decoder::new(object("a.mp3", damaged), &skipping()).unwrap();
     let n_samples: usize = decoder.by_ref().map(|b| b.unwrap().n_samples()).sum();
     assert_eq!((n_samples, decoder.n_corrupt()), (44 * 576, 1));
-    // What stands before the first frame, and behind the last one, is no frame that is missing.
+    // Bytes before the first frame, and after the last one, are not counted as a missing frame.
     let around = [&[7; 1_000], &frames[..], &[9; 300]].concat();
     assert!(sound("around.mp3", &around) == whole);
     assert_eq!(

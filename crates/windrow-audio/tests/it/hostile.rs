@@ -149,11 +149,11 @@ fn claims_larger_than_the_file_take_no_memory() {
     let mut files = vec![("a.flac", flac), ("a.wav", wav)];
     // The number of entries in each table of the index.
     for table in [b"stsz", b"stts", b"stsc", b"stco", b"elst"] {
-        let mut lying = m4a.clone();
-        let at = lying.windows(4).position(|w| w == table).unwrap();
+        let mut false_table = m4a.clone();
+        let at = false_table.windows(4).position(|w| w == table).unwrap();
         let count = at + if table == b"stsz" { 12 } else { 8 };
-        lying[count..count + 4].copy_from_slice(&0x7fff_ffff_u32.to_be_bytes());
-        files.push(("a.m4a", lying));
+        false_table[count..count + 4].copy_from_slice(&0x7fff_ffff_u32.to_be_bytes());
+        files.push(("a.m4a", false_table));
     }
     for (name, file) in files {
         let (peak, error) = peak_of(|| drained(name, file, &own_rate()).unwrap_err());

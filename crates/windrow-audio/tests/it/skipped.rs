@@ -58,7 +58,7 @@ fn packets(name: &str, bytes: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-// Both are as long, and alike from there on. AAC draws noise, in a decoder that starts anew from its first number.
+// Both are as long, and alike from there on. AAC draws noise, in a decoder that starts over from its first number.
 fn check_end(name: &str, found: &Waveform, wanted: &Waveform, from: usize) {
     assert_eq!(found.n_samples(), wanted.n_samples(), "{name}");
     for (found, wanted) in found.channels.iter().zip(&wanted.channels) {
@@ -119,7 +119,7 @@ fn a_packet_that_asks_for_more_than_the_codec_has_is_damaged_where_others_are_no
 }
 
 #[test]
-fn a_stream_of_aac_goes_on_behind_a_damaged_header() {
+fn a_stream_of_aac_continues_behind_a_damaged_header() {
     let name = "cards_004_adts.aac";
     let bytes = clip(name);
     let packets = packets(name, &bytes);
@@ -252,11 +252,11 @@ fn the_number_of_a_frame_of_flac_makes_no_more_silence_than_its_bytes_could_hold
     let sum = crc(&frame[..end], 16, 0x8005) as u16;
     frame[end..].copy_from_slice(&sum.to_be_bytes());
     // Nothing before it is passed over.
-    let lying = [&bytes[..last.start], &frame].concat();
-    assert_eq!(skipped("a.flac", &lying).unwrap().0.n_samples(), n_samples);
+    let altered = [&bytes[..last.start], &frame].concat();
+    assert_eq!(skipped("a.flac", &altered).unwrap().0.n_samples(), n_samples);
     // The frame before it is: the number of samples that frames of ten bytes would have.
     let before = frames[frames.len() - 2].clone();
-    let mut damaged = lying.clone();
+    let mut damaged = altered.clone();
     damaged[before.start + 20..before.end].fill(0x55);
     let found = skipped("a.flac", &damaged).unwrap().0;
     assert!(found.n_samples() > n_samples - longest);

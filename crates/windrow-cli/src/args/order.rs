@@ -46,7 +46,7 @@ impl Ordering {
             || self.last.is_some()
     }
 
-    /// Rows of a batch over so many ranks, as far as they were typed.
+    /// Rows of a batch and the number of ranks, as far as they were typed.
     ///
     /// # Errors
     /// Where there are more than 2^64.

@@ -24,7 +24,7 @@ use crate::{speed, text};
 pub(crate) struct Bench {
     #[command(flatten)]
     data: Data,
-    /// Threads that lay batches; by default as many as there are cores, at most 8
+    /// Threads that assemble batches; by default as many as there are cores, at most 8
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// How long to measure the loader [default: 3; of URLs it is not measured]

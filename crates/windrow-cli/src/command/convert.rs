@@ -30,7 +30,7 @@ pub(crate) struct Convert {
     /// Where to: a folder for shards, forager and codes, what both names begin with for megatron, else a file; also a URL
     #[arg(required_unless_present = "out", conflicts_with = "out", value_parser = path())]
     output: Option<PathBuf>,
-    /// The same as OUTPUT
+    /// Another way to give OUTPUT
     #[arg(short, long, value_name = "OUTPUT", value_parser = path())]
     out: Option<PathBuf>,
     /// The format to write

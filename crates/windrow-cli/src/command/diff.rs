@@ -21,7 +21,7 @@ pub(crate) struct Diff {
     /// The other one
     #[arg(value_name = "B", value_parser = path())]
     b: PathBuf,
-    /// Compare so many steps at most, from the first that can differ
+    /// Compare at most this number of steps, from the first that can differ
     #[arg(long, value_name = "N", default_value_t = 1000)]
     steps: u64,
 }

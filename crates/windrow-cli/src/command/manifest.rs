@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Manifest, out: &mut Out) -> Result<i32, Failure> {
         }
         Some(to) => {
             let files = manifest.listing.iter().flat_map(|listing| &listing.files);
-            // The one beside the data is written anew there, as without --out.
+            // The one beside the data is replaced, as without --out.
             if to != args.path.join(MANIFEST_FILE) {
                 refuse_input(to, files.map(|file| args.path.join(&file.name)))?;
             }

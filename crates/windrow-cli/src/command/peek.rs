@@ -48,14 +48,14 @@ pub(crate) struct Peek {
 const MOST_VALUES: u64 = 4096;
 /// Numbers of one series that are drawn at most.
 const MOST_DRAWN: u64 = 1 << 20;
-/// A plot is at most so many characters wide, and so many lines high.
+/// The largest width of a plot in characters, and its largest height in lines.
 const PLOT_COLUMNS: usize = 100;
 const PLOT_ROWS: usize = 4;
 /// Channels of one series that are drawn at most.
 const MOST_CHANNELS: usize = 4;
 /// Lines of one record that are shown at most.
 const MOST_LINES: usize = 12;
-/// An array of at least so many numbers is shown as a plot.
+/// An array of at least this number of numbers is shown as a plot.
 const LEAST_PLOTTED: usize = 16;
 
 pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
@@ -118,7 +118,7 @@ fn show_json(data: &Dataset, record: u64, out: &mut Out) -> Result<Value, Failur
     let value = data.json(record)?;
     if !out.is_json() {
         let mut lines = Vec::new();
-        lay_out(&value, &mut lines);
+        write_lines(&value, &mut lines);
         show_lines(&lines, out)?;
     }
     Ok(json!({ "record": record, "value": value }))
@@ -133,7 +133,7 @@ fn show_row(data: &Dataset, record: u64, out: &mut Out) -> Result<Value, Failure
     };
     if !out.is_json() {
         let mut lines = Vec::new();
-        lay_out(&row, &mut lines);
+        write_lines(&row, &mut lines);
         show_lines(&lines, out)?;
     }
     Ok(json!({ "record": record, "row": row }))
@@ -183,7 +183,7 @@ fn show_numbers(
 fn show_extras(extras: &Extras, out: &mut Out) -> Result<(), Failure> {
     let mut lines = Vec::new();
     if !extras.is_empty() {
-        lay_out(&Value::Object(extras.shown()), &mut lines);
+        write_lines(&Value::Object(extras.shown()), &mut lines);
     }
     show_lines(&lines, out)
 }
@@ -242,7 +242,7 @@ fn show_lines(lines: &[String], out: &mut Out) -> Result<(), Failure> {
 }
 
 // One line per key; the parser bounds the depth.
-fn lay_out(value: &Value, lines: &mut Vec<String>) {
+fn write_lines(value: &Value, lines: &mut Vec<String>) {
     match value {
         Value::Object(map) if !map.is_empty() => {
             let width = map.keys().map(|k| k.chars().count()).max().unwrap_or(0).min(24);

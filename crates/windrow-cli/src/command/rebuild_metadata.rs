@@ -1,4 +1,4 @@
-//! `windrow rebuild-metadata`: the description of pre-encoded tracks, made anew.
+//! `windrow rebuild-metadata`: the description of pre-encoded tracks, made again.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::failure::{DONE, Failure, PARTLY};
 use crate::out::Out;
 use crate::text;
 
-/// Write metadata.json of a folder of pre-encoded tracks anew, from the tracks and the files of their prompts
+/// Rebuild metadata.json of a folder of pre-encoded tracks, from the tracks and the files of their prompts
 ///
 /// Prompts: NAME.txt and NAME_prompt.txt in each folder given, NAME.txt beside the track, the same two in prompts/, and what
 /// the old metadata.json says. Its other fields are kept.

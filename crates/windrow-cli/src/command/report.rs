@@ -61,7 +61,7 @@ pub(crate) struct CodesArgs {
     /// Draw random crops of N frames [default: 600]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     length: Option<u64>,
-    /// Draw the crops of so many epochs [default: 4]
+    /// Draw the crops of this number of epochs [default: 4]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_EPOCHS))]
     epochs: Option<u64>,
     /// Keys the crops [default: 0]

@@ -71,7 +71,7 @@ of_rows!(Given, None, TOKENIZING.iter(), |arg| match arg.get_id().as_str() {
 });
 
 impl How {
-    /// The same in words that a job keeps.
+    /// The options as a job keeps them.
     ///
     /// # Errors
     /// For options that make no sense together.

@@ -558,7 +558,7 @@ fn a_manifest_lists_a_folder_and_is_not_believed() {
     assert_eq!(out.as_bytes(), desk.tree("m")["windrow.json"]);
     assert_eq!(desk.windrow("manifest m -o other.json --json").json()["files"], 2);
 
-    // A file that grew since is named, until the folder is listed anew.
+    // A file that grew since is named, until the folder is listed again.
     let index = [&desk.tree("m")["index.json"][..], b" "].concat();
     desk.write("m/index.json", &index);
     let said = desk.windrow("inspect m").failed(3);

@@ -175,7 +175,7 @@ fn bad_bytes_exit_3_and_beside_good_ones_5() {
 }
 
 #[test]
-fn ctrl_c_exits_130_and_the_same_command_goes_on() {
+fn ctrl_c_exits_130_and_the_same_command_continues() {
     let stall = |seen: &crate::server::Seen| {
         if seen.is_cdn && seen.nth == 1 { Fault::Stall(SIZE / 2) } else { Fault::None }
     };

@@ -164,7 +164,7 @@ fn weights_and_folders_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn a_description_is_made_anew() {
+fn a_description_is_made_again() {
     let desk = desk();
     desk.windrow(ENCODE).done();
     desk.write("out/metadata.json", "{ broken");

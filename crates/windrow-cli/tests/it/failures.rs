@@ -165,7 +165,7 @@ fn stdin_is_no_data() {
         let err = desk.windrow(line).failed(2);
         assert!(err.contains("stdin cannot be read here") && err.contains("./-"), "{line}: {err}");
     }
-    // But for lines, which are read once: here is none.
+    // But for lines, which are read once: here there are none.
     let err = desk.windrow("tokenize - --tokenizer bytes --out x").failed(1);
     assert!(err.contains("there are no texts"), "{err}");
 }

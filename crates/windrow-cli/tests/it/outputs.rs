@@ -148,7 +148,7 @@ fn a_manifest_elsewhere_replaces_nothing_unasked_and_never_what_it_lists() {
         let err = desk.windrow(&format!("manifest d -o - {option}")).failed(2);
         assert!(err.contains(said), "{err}");
     }
-    // The one beside the data is written anew as ever.
+    // The one beside the data is replaced as ever.
     desk.windrow("manifest d").done();
     desk.windrow("manifest d").done();
 }

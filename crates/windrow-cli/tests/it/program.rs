@@ -98,12 +98,12 @@ impl Desk {
         self.command(line).output().unwrap().into()
     }
 
-    /// The same, with these variables in its environment.
+    /// Runs `windrow` with these words, and these variables in its environment.
     pub(crate) fn windrow_with(&self, line: &str, variables: &[(&str, &str)]) -> Ran {
         self.command(line).envs(variables.iter().copied()).output().unwrap().into()
     }
 
-    /// The same, with a file as its stdin.
+    /// Runs `windrow` with these words, and a file as its stdin.
     pub(crate) fn windrow_reading(&self, line: &str, stdin: &str) -> Ran {
         let stdin = fs::File::open(self.path(stdin)).unwrap();
         self.command(line).stdin(stdin).output().unwrap().into()

@@ -110,7 +110,7 @@ impl Batch {
         }
     }
 
-    /// The same tensors with these lists beside them.
+    /// Adds these lists to the tensors.
     #[must_use]
     pub fn with_lists(mut self, lists: Vec<List>) -> Self {
         self.values_size = lists.iter().flat_map(|list| &list.values).map(Value::size).sum();
@@ -268,7 +268,7 @@ impl Row<'_> {
     /// The row's bytes of several fields, which are not the same ones.
     ///
     /// # Panics
-    /// Where a field stands twice in `fields`, or is none.
+    /// When a field is in `fields` twice, or is not a field of the batch.
     pub fn several<const N: usize>(&mut self, fields: [usize; N]) -> [&mut [u8]; N] {
         let sizes = fields.map(|field| self.batch.fields[field].row_size());
         let buffers = self.batch.buffers.get_disjoint_mut(fields).expect("fields of the batch, each once");

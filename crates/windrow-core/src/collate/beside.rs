@@ -69,7 +69,7 @@ impl BesideField {
     }
 
     /// # Errors
-    /// `Config` for a name that is none, with those there are.
+    /// `Config` for an unknown name, with those there are.
     pub fn of(name: &str) -> Result<BesideField> {
         let covariates = Covariate::ALL.map(BesideField::Covariate);
         let mut all = BesideField::PLAIN.into_iter().chain(covariates);
@@ -186,7 +186,7 @@ impl Collate for Beside {
         for (number, field) in (self.inner.n_fields()..).zip(&self.fields) {
             let which = match field {
                 BesideField::Covariate(_) => {
-                    self.covariates.lay(covariates, Span { record, ..*span }, row, number)?;
+                    self.covariates.write(covariates, Span { record, ..*span }, row, number)?;
                     covariates += 1;
                     continue;
                 }

@@ -13,7 +13,7 @@ pub struct Frequency {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
-    /// So many seconds: a second, minute, hour or day.
+    /// This number of seconds: a second, minute, hour or day.
     Seconds(i64),
     /// Monday to Friday.
     Business,
@@ -132,8 +132,8 @@ impl Frequency {
         }
     }
 
-    /// Lays a row of features for each value from `first` on of a series that begins with `period`.
-    pub fn lay(self, period: i64, first: u64, out: &mut [f32]) {
+    /// Writes a row of features for each value from `first` on of a series that begins with `period`.
+    pub fn write(self, period: i64, first: u64, out: &mut [f32]) {
         let features = self.features();
         let mut known = None;
         let first = i64::try_from(first).unwrap_or(i64::MAX);

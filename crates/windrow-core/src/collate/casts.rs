@@ -16,7 +16,7 @@ pub(super) struct Casts {
 }
 
 impl Casts {
-    /// Lays values `skip..` of what was read of `span` into `out`, which they fill.
+    /// Copies values `skip..` of what was read of `span` into `out`, which they fill.
     ///
     /// # Errors
     /// As [`cast_values`], naming the record.
@@ -43,13 +43,13 @@ impl Casts {
 fn say(sample: &Sample<'_>, span: Span, place: u64, rounded: &Rounded, dtype: DType) {
     let file = sample.source.locate(span).ok().and_then(|places| places.into_iter().next());
     let file = file.map_or(String::new(), |place| format!("{}: ", place.file));
-    let Rounded { stored, laid, .. } = rounded;
+    let Rounded { stored, result, .. } = rounded;
     let hint = match DType::F64 {
         wide if dtype != wide => "leave @as_dtype@ out for int64, or choose @as_dtype=float64@",
         _ => "leave @as_dtype@ out for int64",
     };
     crate::warn!(
-        "{file}record {}: the number {stored} (value {place}) does not fit {dtype} and is {laid} in the batch, as others may be; hint: {hint}",
+        "{file}record {}: the number {stored} (value {place}) does not fit {dtype} and is {result} in the batch, as others may be; hint: {hint}",
         span.record
     );
 }

@@ -23,7 +23,7 @@ pub enum Covariate {
     DynamicCat,
     /// Of each time, float32 `[width, features]`.
     DynamicReal,
-    /// The same, of what is known of the past alone.
+    /// Numbers of the past alone.
     PastDynamicReal,
 }
 
@@ -130,7 +130,7 @@ impl Covariates {
         self.freq.as_ref().map_or(String::new(), |freq| format!(",freq={freq}"))
     }
 
-    /// The tensor of the covariate of this number among those that were wanted, of windows of so many values.
+    /// The tensor of covariate `number` among those that were wanted, of windows of `length` values.
     pub(super) fn field(&self, number: usize, covariate: Covariate, length: usize) -> Field {
         let (dtype, width) = match self.columns.get(number).map(|(_, column)| column) {
             Some(Column::Times(first, _)) => (DType::F32, first.features().len()),
@@ -146,9 +146,9 @@ impl Covariates {
         }
     }
 
-    /// Lays the covariate of this number beside the values of a window into its field. Times go on after a series that is
+    /// Writes covariate `number`, beside the values of a window, into its field. Times continue after a series that is
     /// shorter; features are 0 there.
-    pub(super) fn lay(&self, number: usize, span: Span, row: &mut Row<'_>, field: usize) -> Result<()> {
+    pub(super) fn write(&self, number: usize, span: Span, row: &mut Row<'_>, field: usize) -> Result<()> {
         let record = span.record as usize;
         let (Some((covariate, column)), Some(before)) = (self.columns.get(number), self.before.get(record))
         else {
@@ -158,10 +158,10 @@ impl Covariates {
         match column {
             Column::Times(_, starts) => {
                 let (frequency, start) = starts[record];
-                frequency.lay(start, first, row.numbers::<f32>(field));
+                frequency.write(start, first, row.numbers::<f32>(field));
             }
-            Column::Categories(table) => table.lay(record, first, row.numbers::<i64>(field)),
-            Column::Reals(table) => table.lay(record, first, row.numbers::<f32>(field)),
+            Column::Categories(table) => table.write(record, first, row.numbers::<i64>(field)),
+            Column::Reals(table) => table.write(record, first, row.numbers::<f32>(field)),
         }
         Ok(())
     }
@@ -281,7 +281,7 @@ impl<T: Copy + Default> Table<T> {
         Ok(())
     }
 
-    fn lay(&self, record: usize, first: u64, out: &mut [T]) {
+    fn write(&self, record: usize, first: u64, out: &mut [T]) {
         let start = record.checked_sub(1).map_or(0, |before| self.ends[before]) * self.width;
         let all = &self.numbers[start..self.ends[record] * self.width];
         let first = usize::try_from(first).ok().and_then(|first| first.checked_mul(self.width));

@@ -15,7 +15,7 @@ use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::Piece;
 use crate::source::Schema;
-use crate::values::{copy_span, fill_value, lay_value};
+use crate::values::{copy_span, fill_value, write_value};
 
 /// What `position_ids` count from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ impl Default for DocumentsLayout {
     }
 }
 
-/// Lays blocks of `length` values, one row each:
+/// Assembles blocks of `length` values, one row each:
 ///
 /// * `input_ids` `[length]`, int64 unless another dtype is asked for;
 /// * `labels` `[length]`: the value after each, or the input itself ([`Documents::labels`]); `ignore_index` where it is the
@@ -71,7 +71,7 @@ pub struct Documents {
     fields: Arc<[Field]>,
 }
 
-/// Laid only where it is asked for.
+/// Only in the batch where it is asked for.
 const ATTENTION: Part = Part::Border(Border::Attention);
 
 impl Documents {
@@ -110,7 +110,7 @@ impl Documents {
         documents.labels(Labels::Next)
     }
 
-    /// Lays these labels, and all fields but `attention_mask`.
+    /// Sets these labels, and takes all fields but `attention_mask`.
     ///
     /// # Errors
     /// `Config` where the dtype cannot hold the label of what is not learned.
@@ -129,17 +129,17 @@ impl Documents {
         Ok(documents.with(usual))
     }
 
-    /// Lays only these fields, in the order given.
+    /// Takes only these fields, in the order given.
     ///
     /// # Errors
-    /// `Config` for a name that is none of its fields or is there twice.
+    /// `Config` for a name that is not one of its fields or is there twice.
     pub fn only(self, names: &[impl AsRef<str>]) -> Result<Self> {
         let there: Vec<Part> = self.there().collect();
         let parts = chosen(&there, Part::name, names, "packs of documents")?;
         Ok(self.with(parts))
     }
 
-    // What there is to lay.
+    // What a batch can have.
     fn there(&self) -> impl Iterator<Item = Part> + use<> {
         let (labels, track) = (self.labels, self.track);
         Part::ALL.into_iter().filter(move |part| match part {
@@ -174,9 +174,9 @@ impl Documents {
         let (size, ahead) = (self.dtype.size(), self.labels.ahead());
         let [inputs, labels] = [Part::Inputs, Part::Labels].map(|part| self.field_of(part));
         let labels = labels.filter(|_| self.labels == Labels::Next);
-        // Tokens as int64, where they are not laid so and are to be looked through.
-        let is_laid = inputs.is_some() && self.dtype == DType::I64;
-        let mut ids = if self.eos.is_some() && !is_laid { vec![0i64; self.length] } else { Vec::new() };
+        // Tokens as int64, where the batch does not have them so and they are to be looked through.
+        let are_in_batch = inputs.is_some() && self.dtype == DType::I64;
+        let mut ids = if self.eos.is_some() && !are_in_batch { vec![0i64; self.length] } else { Vec::new() };
         let mut at = 0;
         for piece in sample.pieces.iter().filter(|piece| !piece.is_empty()) {
             let end = (at + piece.len() as usize).min(self.length + ahead);
@@ -214,11 +214,11 @@ impl Documents {
                 Piece::Value(value) => {
                     if let Some(field) = inputs {
                         let out = &mut row.bytes(field)[given.start * size..given.end * size];
-                        lay_value(out, self.dtype, *value)?;
+                        write_value(out, self.dtype, *value)?;
                     }
                     if let Some(field) = labels {
                         let out = &mut row.bytes(field)[told.start * size..told.end * size];
-                        lay_value(out, self.dtype, *value)?;
+                        write_value(out, self.dtype, *value)?;
                     }
                     if !ids.is_empty() {
                         ids[given].fill(*value);
@@ -236,7 +236,7 @@ impl Documents {
         }
         starts[at..].fill(0);
         if let Some(eos) = self.eos {
-            let ids: &[i64] = match inputs.filter(|_| is_laid) {
+            let ids: &[i64] = match inputs.filter(|_| are_in_batch) {
                 Some(field) => row.numbers::<i64>(field),
                 None => &ids,
             };
@@ -288,10 +288,10 @@ impl Collate for Documents {
                 }
                 Part::Border(border) => {
                     border.fill(row, field, ends);
-                    let goes_on = *border == Border::Positions
+                    let continues = *border == Border::Positions
                         && self.layout.positions == Positions::Document
                         && starts[0] == 0;
-                    if goes_on {
+                    if continues {
                         let before = values_before(sample, self.eos, bytes)?;
                         let last = before.saturating_add(ends[0] as u64);
                         let Ok(before) = i32::try_from(before).and_then(|n| i32::try_from(last).map(|_| n))
@@ -309,7 +309,7 @@ impl Collate for Documents {
 
     fn describe(&self) -> String {
         let names: Vec<&str> = self.parts.iter().map(|part| part.name()).collect();
-        // The token that ends a document is the view's: rows with another one are laid alike.
+        // The token that ends a document is the view's: rows with another one are assembled alike.
         let positions = match self.layout.positions {
             Positions::Block => "block",
             Positions::Document => "document",
@@ -326,7 +326,7 @@ impl Collate for Documents {
 }
 
 impl Documents {
-    // Labels that are the inputs: those that are laid, or where they are not the values once more.
+    // Labels that are the inputs: those in the batch, or where it has none the values once more.
     fn same(
         &self,
         sample: &Sample<'_>,
@@ -348,7 +348,7 @@ impl Documents {
                     let values = sample.source.read(*span, scratch)?;
                     self.casts.copy(sample, span, &values, 0, out, self.dtype)?;
                 }
-                Piece::Value(value) => lay_value(out, self.dtype, *value)?,
+                Piece::Value(value) => write_value(out, self.dtype, *value)?,
             }
             at = end;
         }

@@ -55,7 +55,7 @@ impl Labels {
         }
     }
 
-    /// Lays labels that are the inputs of the row, once inputs and masks are there: of whole numbers
+    /// Writes labels that are the inputs of the row, once inputs and masks are there: of whole numbers
     /// [`Labels::IGNORED`] where the mask is 0.
     pub(super) fn copy_inputs(row: &mut Row<'_>, [inputs, labels]: [usize; 2], masks: Option<usize>) {
         let dtype = row.dtype(labels);

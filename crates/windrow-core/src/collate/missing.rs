@@ -4,8 +4,8 @@ use half::{bf16, f16};
 
 use crate::array::DType;
 
-/// Writes 0 over every NaN and infinity of a row of values with so many channels, and tells the number of each value that
-/// had one.
+/// Writes 0 over every NaN and infinity of a row of values with `channels` channels, and calls `tell` with the number of each
+/// value that had one.
 pub(super) fn missing_to_zero(row: &mut [u8], dtype: DType, channels: usize, tell: impl FnMut(usize)) {
     match dtype {
         DType::F16 => each(bytemuck::cast_slice_mut(row), channels, f16::is_finite, tell),

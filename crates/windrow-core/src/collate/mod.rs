@@ -1,4 +1,4 @@
-//! Lays samples into named tensors: one pass from the page cache to the batch.
+//! Assembles samples into named tensors: one pass from the page cache to the batch.
 
 mod batch;
 mod beside;
@@ -58,16 +58,16 @@ pub struct Sample<'a> {
     pub draw: Draw,
 }
 
-/// A way of laying samples into named tensors.
+/// A way of assembling samples into named tensors.
 pub trait Collate: Send + Sync {
     /// Names, dtypes and shapes of one row of a batch made of these samples. The same for every batch unless the
     /// layout pads to the longest sample.
     ///
     /// # Errors
-    /// `Config` when the samples cannot be laid this way.
+    /// `Config` when the samples cannot be assembled this way.
     fn fields(&self, samples: &mut dyn Iterator<Item = Sample<'_>>) -> Result<Arc<[Field]>>;
 
-    /// Lays one sample into its row. Every byte of the row must be written: rows are recycled, not zeroed.
+    /// Writes one sample into its row. Every byte of the row must be written: rows are recycled, not zeroed.
     ///
     /// # Errors
     /// What reading the source says.

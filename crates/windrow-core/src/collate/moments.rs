@@ -82,7 +82,8 @@ impl Moment {
         Ok(u64::try_from(n).unwrap_or(u64::MAX))
     }
 
-    // Of months, `size` apart, that begin with the first one: a series that begins at the end of a month goes on with ends of months.
+    // Of months, `size` apart, that begin with the first one: a series that begins at the end of a month continues with ends of
+    // months.
     fn months_from(self, first: NaiveDateTime, size: i128, may_be_ends: bool) -> i128 {
         let month = |time: NaiveDateTime| i128::from(time.year()) * 12 + i128::from(time.month0());
         let is_end = may_be_ends && first.day() == u32::from(first.num_days_in_month());

@@ -10,9 +10,9 @@ use crate::array::DType;
 use crate::error::Result;
 use crate::record::Piece;
 use crate::source::{SampleScale, Schema};
-use crate::values::{fill_value, lay_value};
+use crate::values::{fill_value, write_value};
 
-/// Lays `length + 1` values as `input_ids` (all but the last) and `labels` (all but the first); or, as [`NextToken::labels`]
+/// Assembles `length + 1` values as `input_ids` (all but the last) and `labels` (all but the first); or, as [`NextToken::labels`]
 /// says, `length` values as inputs that are their own labels or have none.
 ///
 /// * `input_ids`, `labels`: `[length]` or `[length, C]`, int64 for whole numbers and float32 for floats unless another
@@ -80,7 +80,7 @@ impl NextToken {
         Ok(layout.with_fields())
     }
 
-    /// Lays these labels. Said last: what masks there are decides which labels there can be.
+    /// Sets these labels. Called last: what masks there are decides which labels there can be.
     ///
     /// # Errors
     /// `Config` for inputs as labels of an unsigned dtype in rows with masks.
@@ -222,9 +222,9 @@ impl Collate for NextToken {
                 }
                 Piece::Value(value) => {
                     let out = &mut row.bytes(INPUTS)[inputs.start * size..inputs.end * size];
-                    lay_value(out, self.dtype, *value)?;
+                    write_value(out, self.dtype, *value)?;
                     if is_last {
-                        lay_value(&mut row.bytes(LABELS)[last], self.dtype, *value)?;
+                        write_value(&mut row.bytes(LABELS)[last], self.dtype, *value)?;
                     }
                     if let Mask::Track(_) = self.mask {
                         row.numbers::<i32>(masks)[learned].fill(1);

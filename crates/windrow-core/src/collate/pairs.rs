@@ -14,7 +14,7 @@ use crate::record::Piece;
 use crate::source::Schema;
 use crate::values::fill_value;
 
-/// Lays each piece of n + 1 values as n positions; or, as [`Pairs::labels`] says, each of n values as n positions that are
+/// Assembles each piece of n + 1 values as n positions; or, as [`Pairs::labels`] says, each of n values as n positions that are
 /// their own labels or have none. Per row of T positions:
 ///
 /// * `input_ids` `[T]` or `[T, C]`: all values of the piece but the last, then those of the next piece, then zeros;
@@ -24,7 +24,7 @@ use crate::values::fill_value;
 /// * `pack_bucket` int32: the row's own length.
 ///
 /// Where [`Pairs::only`] asks for them, also `position_ids` `[T]`, `cu_seqlens` `[T + 1]`, `max_seqlen` and `attention_mask` `[T]`, as
-/// [`Segments`](super::Segments) lays them.
+/// [`Segments`](super::Segments) assembles them.
 ///
 /// Without buckets T is the length; with buckets it is that of the longest row in the batch.
 #[derive(Clone, Debug)]
@@ -101,7 +101,7 @@ impl Pairs {
         Ok(pairs)
     }
 
-    /// Lays these labels.
+    /// Sets these labels.
     ///
     /// # Errors
     /// `Config` for inputs as labels of an unsigned dtype: the first of a record is not learned.
@@ -115,10 +115,10 @@ impl Pairs {
         Ok(self)
     }
 
-    /// Lays only these fields, in the order given; all that are there by default where none is. Said last.
+    /// Takes only these fields, in the order given; those of the default where none is given. Called last.
     ///
     /// # Errors
-    /// `Config` for a name that is none of its fields or is there twice.
+    /// `Config` for a name that is not one of its fields or is there twice.
     pub fn only(mut self, names: &[impl AsRef<str>]) -> Result<Self> {
         if names.is_empty() {
             return Ok(self);

@@ -8,9 +8,9 @@ use crate::array::DType;
 use crate::error::Result;
 use crate::record::Piece;
 use crate::source::Schema;
-use crate::values::lay_value;
+use crate::values::write_value;
 
-/// Lays up to `length` values: `values` `[length]` or `[length, C]`, padded with zeros at the end, and `lengths`
+/// Assembles up to `length` values: `values` `[length]` or `[length, C]`, padded with zeros at the end, and `lengths`
 /// (int64, one per row), how many are real. dtype: the source's, unless another is asked for.
 #[derive(Clone, Debug)]
 pub struct Raw {
@@ -52,7 +52,7 @@ impl Collate for Raw {
                     let values = sample.source.read(*span, &mut scratch.bytes)?;
                     self.casts.copy(sample, span, &values, 0, out, self.dtype)?;
                 }
-                Piece::Value(value) => lay_value(out, self.dtype, *value)?,
+                Piece::Value(value) => write_value(out, self.dtype, *value)?,
             }
             at = end;
         }

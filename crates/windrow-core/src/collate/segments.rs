@@ -13,7 +13,7 @@ use crate::record::Piece;
 use crate::source::Schema;
 use crate::values::fill_value;
 
-/// Lays each piece of a sample as a segment of its own. Per row of `length` positions:
+/// Assembles each piece of a sample as a segment of its own. Per row of `length` positions:
 ///
 /// * `input_ids` `[length]`: the records one after the other, then padding;
 /// * `labels` `[length]`: the next value of the same record; the last position of a record has none. Or, as
@@ -78,7 +78,7 @@ impl Segments {
         Ok(segments.with_fields())
     }
 
-    /// Lays these labels.
+    /// Sets these labels.
     ///
     /// # Errors
     /// `Config` for inputs as labels of an unsigned dtype: the first of a record is not learned.
@@ -91,10 +91,10 @@ impl Segments {
         Ok(self.with_fields())
     }
 
-    /// Lays only these fields, in the order given; all that are there by default where none is. Said after the labels.
+    /// Takes only these fields, in the order given; those of the default where none is given. Called after the labels.
     ///
     /// # Errors
-    /// `Config` for a name that is none of its fields or is there twice.
+    /// `Config` for a name that is not one of its fields or is there twice.
     pub fn only(mut self, names: &[impl AsRef<str>]) -> Result<Self> {
         if names.is_empty() {
             return Ok(self);

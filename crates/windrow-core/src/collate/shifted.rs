@@ -11,9 +11,9 @@ use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::Piece;
 use crate::source::Schema;
-use crate::values::{copy_span, lay_value};
+use crate::values::{copy_span, write_value};
 
-/// Lays `length` values per row:
+/// Assembles `length` values per row:
 ///
 /// * `targets` `[length]`: the values, int64 unless another dtype is asked for;
 /// * `inputs` `[length]`: the value before each, 0 in the first column and where a sequence starts;
@@ -72,10 +72,10 @@ impl Shifted {
         Ok(Shifted { length, dtype, parts: Vec::new(), fields: Arc::new([]) }.with(&PARTS))
     }
 
-    /// Lays only these fields, in the order given.
+    /// Takes only these fields, in the order given.
     ///
     /// # Errors
-    /// `Config` for a name that is none of its fields or is there twice.
+    /// `Config` for a name that is not one of its fields or is there twice.
     pub fn only(self, names: &[impl AsRef<str>]) -> Result<Self> {
         Ok(self.with(&chosen(&PARTS, Part::name, names, "rows with shifted inputs")?))
     }
@@ -103,7 +103,7 @@ impl Shifted {
                 }
                 Piece::Value(value) => {
                     if let Some(targets) = &mut targets {
-                        lay_value(&mut targets[at * size..end * size], self.dtype, *value)?;
+                        write_value(&mut targets[at * size..end * size], self.dtype, *value)?;
                     }
                     starts[at..end].fill(0);
                 }

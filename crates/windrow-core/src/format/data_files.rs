@@ -74,8 +74,8 @@ impl DataFiles {
         DataFiles::of(store, keys.into_iter().map(Named::Key).collect(), missing)
     }
 
-    /// The same, but that a file which the listing of the folder tells of is opened when it is first read, and is `Stale` if
-    /// it has become another one by then: for many files of which nothing but their size is asked at first.
+    /// Opens a file that the listing of the folder describes only when it is first read; it is `Stale` if it was replaced
+    /// by then. For many files of which nothing but their size is asked at first.
     ///
     /// # Errors
     /// What [`Store::open`] says of the first file that is not listed and cannot be opened.
@@ -115,7 +115,7 @@ impl DataFiles {
         }
     }
 
-    /// The same files, each looked at by `check` when it is opened.
+    /// Has `check` look at each file when it is opened.
     ///
     /// # Errors
     /// What `check` says of the first one that is open already.
@@ -148,7 +148,7 @@ impl DataFiles {
         self.object(file).map(AsRef::as_ref)
     }
 
-    /// The same, for whoever keeps it.
+    /// File `file`, opened, for a caller that keeps it.
     ///
     /// # Errors
     /// As [`DataFiles::get`].
@@ -270,7 +270,7 @@ impl DataFiles {
     }
 }
 
-// That a file is still the one that was listed: whoever writes a data set anew while it is open gives files of both.
+// Checks that a file is still the one that was listed: a data set that is written again while it is open has files of both.
 fn must_be_listed(object: &dyn Object, entry: &Entry) -> Result<()> {
     let stale = |what: String| {
         Err(Error::new(Kind::Stale, what)

@@ -501,7 +501,7 @@ fn arrow_message(seen: &Seen<'_>) -> Option<u8> {
     seen.far(table + kind, 1).filter(|_| fits).map(|byte| byte[0])
 }
 
-// Of a table of a count and so many places and one more: where it ends, the first place and the last.
+// Of a table of a count n and n + 1 places: where it ends, the first place and the last.
 fn places(seen: &Seen<'_>) -> Option<(u64, u64, u64)> {
     let count = seen.u32(0).filter(|count| *count > 0)?;
     let last = 4 + 4 * count;

@@ -62,7 +62,7 @@ pub fn refuse(probe: &Probe) -> Result<()> {
     refuse_above(probe.store.as_ref(), &probe.key)
 }
 
-/// The same of the root of a store, and what was found below it.
+/// Refuses the root of a store that is such a table, or holds one in what was found below it.
 ///
 /// # Errors
 /// As [`refuse`].
@@ -73,7 +73,7 @@ pub fn refuse_walked(store: &dyn Store, walked: &Walked) -> Result<()> {
     refuse_above(store, "")
 }
 
-/// The same of names below a folder, as a listing has them, for the tables that `display` has a name for.
+/// Refuses names below a folder, as a listing has them, that belong to a table for which `display` has a name.
 ///
 /// # Errors
 /// `Unsupported` naming the table.

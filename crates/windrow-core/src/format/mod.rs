@@ -113,12 +113,12 @@ pub trait Format: Send + Sync {
         Ok(None)
     }
 
-    /// The same, where it is an index of lines beside the data.
+    /// How an index of lines beside the data is written; `None` for all other formats.
     fn line_index(&self) -> Option<&'static dyn LineIndex> {
         None
     }
 
-    /// How it is laid out where it is made in parts.
+    /// How its files are arranged where it is made in parts.
     fn in_parts(&self) -> Option<&'static dyn Parts> {
         None
     }

@@ -65,14 +65,14 @@ impl OptionRow {
         OptionRow { name, takes, help, default: || Value::Null, flag: None }
     }
 
-    /// The same with a default.
+    /// Sets the default.
     #[must_use]
     pub const fn or(mut self, default: fn() -> Value) -> OptionRow {
         self.default = default;
         self
     }
 
-    /// The same under another name on the command line.
+    /// Sets another name for the command line.
     #[must_use]
     pub const fn flag(mut self, flag: &'static str) -> OptionRow {
         self.flag = Some(flag);

@@ -152,7 +152,7 @@ impl Options {
     /// ```
     ///
     /// # Errors
-    /// `Config` for an option that is none, and for a value that one cannot have.
+    /// `Config` for an unknown option, and for a value that an option cannot have.
     pub fn of(given: Map<String, Value>) -> Result<Options> {
         let mut options = Map::new();
         for (name, value) in given {

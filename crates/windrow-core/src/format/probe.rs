@@ -160,7 +160,7 @@ impl Probe {
         Ok(())
     }
 
-    /// The same, in a store that compares every block it reads with its sum, where one was kept.
+    /// Probes again in a store that verifies each block it reads against its checksum, where there is one.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -186,8 +186,8 @@ impl Probe {
         }
     }
 
-    /// The error that another folder is there by now: whoever writes a data set anew puts a new folder in its place, and
-    /// files of both would be no data set.
+    /// The error that another folder is there by now: a data set that is written again is a new folder in its place, and
+    /// files of both are not one data set.
     pub fn replaced(&self) -> Option<Error> {
         let then = self.folder_id?;
         (self.store.folder_id(&self.key) != Some(then)).then(|| {
@@ -265,7 +265,7 @@ impl Probe {
         key::name_of(&without_secrets(&self.display())).to_ascii_lowercase()
     }
 
-    /// The manifest that describes it, as far as names and the store tell: a listing is none.
+    /// The manifest that describes it, as far as names and the store show. A listing does not count as one.
     ///
     /// # Errors
     /// `Corrupt` when it cannot be read; `Io`.
@@ -282,7 +282,7 @@ impl Probe {
         self.check_rows(manifest.files.iter())
     }
 
-    /// The same of files that were listed before.
+    /// Checks that files that were listed before are there, with the sizes of the listing.
     pub(super) fn check_listing(&self, listing: &Listing) -> Result<()> {
         let rows = listing.files.iter().map(|file| {
             let name = file.checked_name().map_err(|e| e.or_at(self.display()))?.to_string();
@@ -293,7 +293,7 @@ impl Probe {
             .map_err(|e| {
                 e.hint(
                     "the copy looks unfinished: fetch it again. If the data was changed on purpose, `windrow manifest` lists it \
-                     anew; @trust=true@ reads what is there",
+                     again; @trust=true@ reads what is there",
                 )
             })
     }

@@ -33,7 +33,7 @@ fn of_path(path: &str) -> Option<&'static str> {
     path.rsplit('/').find_map(of_name)
 }
 
-/// The same as [`refuse_several`] of a folder, unless all its splits were asked for.
+/// Refuses several splits in a folder as [`refuse_several`] does, unless all its splits were asked for.
 ///
 /// # Errors
 /// As [`refuse_several`].
@@ -153,8 +153,8 @@ pub fn chosen<'k>(names: impl Iterator<Item = &'k str> + Clone, split: &str, at:
 }
 
 impl Probe {
-    /// The same folder with the files of one split alone, as words in their names and in those of their folders say; where
-    /// they make up one folder, that folder. Files without such a word are the training split where no other file is. A folder
+    /// Keeps the files of one split alone, as words in their names and in those of their folders say; where they make up
+    /// one folder, that folder. Files without such a word are the training split where no other file is. A folder
     /// whose format defines the splits itself is left as it is. With [`ALL`] nothing is left out, and no format refuses several.
     ///
     /// # Errors

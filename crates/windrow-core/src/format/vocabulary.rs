@@ -49,7 +49,7 @@ pub fn check_ids(source: &dyn Source, vocab_size: u64) -> Result<()> {
     })
 }
 
-/// The same for the vocabulary that is asked for, where it is smaller than the one that is `known`, or none is.
+/// Checks IDs against the vocabulary that is asked for, where it is smaller than the one that is `known`, or none is known.
 ///
 /// # Errors
 /// As [`check_ids`].

@@ -1,4 +1,4 @@
-//! Threads that lay batches ahead of time into a bounded queue, in order.
+//! Threads that assemble batches ahead of time into a bounded queue, in order.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +25,7 @@ pub(super) enum Taken {
     NotYet,
 }
 
-/// Batches that take longer to lay are waited for; laying a shorter one is quicker than to sleep and be woken.
+/// Batches that take longer to assemble are waited for; assembling a shorter one is quicker than to sleep and be woken.
 const SHORT: Duration = Duration::from_micros(500);
 
 /// Batches in a row that a consumer must find ready before it counts as fed again.
@@ -56,11 +56,11 @@ struct Queue {
     // Somebody tells another machine what will be read: whoever began a step before that is over would ask for its rows
     // one by one, and for their bytes twice.
     telling: bool,
-    // Threads that are laying a batch, and how long the last one took.
-    laying: usize,
+    // Threads that are assembling a batch, and how long the last one took.
+    assembling: usize,
     took: Option<Duration>,
     ahead: ReadAhead,
-    // Above 0 while the consumer outruns the threads and lays batches too; it counts down with each one found ready.
+    // Above 0 while the consumer outruns the threads and assembles batches too; it counts down with each one found ready.
     hungry: u32,
 }
 
@@ -93,7 +93,7 @@ impl Engine {
             consumer_sleeps: false,
             sleeping_workers: 0,
             telling: false,
-            laying: 0,
+            assembling: 0,
             took: None,
             ahead: if plan.is_far() {
                 let rows = steps.global_batch_size.div_ceil(steps.shard.world_size().max(1));
@@ -124,7 +124,7 @@ impl Engine {
     }
 
     /// The batch at the front, if it is ready within `wait`. While it is not, batches are short, and nobody has begun
-    /// the step after the last one, the caller lays that step itself: a consumer that outruns the threads is one of
+    /// the step after the last one, the caller assembles that step itself: a consumer that outruns the threads is one of
     /// them, and neither side sleeps.
     pub(super) fn take(&mut self, wait: Duration, pool: &Pool, workspace: &mut Workspace) -> Taken {
         let mut until = None;
@@ -154,7 +154,7 @@ impl Engine {
                 // Without a step to claim the run is over, which the next turn of the loop sees.
                 if let Some(Claimed { number, step, .. }) = self.shared.claim(&mut queue) {
                     drop(queue);
-                    let batch = self.shared.lay(&step, pool, workspace);
+                    let batch = self.shared.assemble(&step, pool, workspace);
                     queue = self.shared.lock();
                     queue.put(number, batch);
                 }
@@ -200,7 +200,7 @@ impl Shared {
             let Some(Claimed { number, step, after }) = claimed else { return };
             let asked = queue.ahead.ask((number, &step), after, &self.steps, &self.plan);
             let is_timely = queue.ahead.is_timely(number);
-            queue.laying += 1;
+            queue.assembling += 1;
             queue.telling = queue.ahead.is_far() && !asked.is_empty();
             let is_telling = queue.telling;
             drop(queue);
@@ -210,7 +210,7 @@ impl Shared {
                 self.room.notify_all();
             }
             let start = Instant::now();
-            let batch = self.lay(&step, &pool, &mut workspace);
+            let batch = self.assemble(&step, &pool, &mut workspace);
             let took = start.elapsed();
             let waited = is_timely && std::mem::replace(&mut waits, disk_waits()) != waits;
             queue = self.lock();
@@ -220,7 +220,7 @@ impl Shared {
                 queue = self.lock();
                 queue.ahead.worth(is_worth);
             }
-            queue.laying -= 1;
+            queue.assembling -= 1;
             if is_timely {
                 queue.ahead.assembled(waited);
             }
@@ -243,16 +243,16 @@ impl Shared {
         }));
     }
 
-    // Whether a thread may lay another batch. Beside a hungry consumer, which lays batches too, one core is left to it.
+    // Whether a thread may assemble another batch. Beside a hungry consumer, which assembles batches too, one core is left to it.
     fn may_begin(&self, queue: &Queue) -> bool {
-        let left_alone = queue.hungry == 0 || queue.laying == 0 || queue.laying + 1 < self.cores;
+        let left_alone = queue.hungry == 0 || queue.assembling == 0 || queue.assembling + 1 < self.cores;
         queue.slots.len() < self.depth && !queue.telling && left_alone
     }
 
     // A panic must reach the consumer as an error: a thread that just ends would leave it waiting for ever.
-    fn lay(&self, step: &Step, pool: &Pool, workspace: &mut Workspace) -> Result<Batch> {
-        let lay = || self.plan.batch_of(step, Some(pool), workspace);
-        catch_unwind(AssertUnwindSafe(lay)).unwrap_or_else(|panic| {
+    fn assemble(&self, step: &Step, pool: &Pool, workspace: &mut Workspace) -> Result<Batch> {
+        let assemble = || self.plan.batch_of(step, Some(pool), workspace);
+        catch_unwind(AssertUnwindSafe(assemble)).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<&str>().map(ToString::to_string);
             let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
             Err(Error::corrupt(format!("a loader thread panicked: {}", text.unwrap_or_default()))

@@ -15,7 +15,7 @@ use crate::sampler::Shard;
 use crate::store::Traffic;
 use crate::threads::{self, cores};
 
-/// More batches than this would be laid into memory that nobody has.
+/// The most batches ahead: more would need memory that no machine has.
 const MOST_AHEAD: usize = 1 << 16;
 
 /// What the batches do not depend on, and what says how many rows each has.
@@ -27,9 +27,9 @@ pub struct Options {
     pub shard: Shard,
     /// What becomes of an epoch's last batch when it is not full.
     pub last: LastBatch,
-    /// Ends after so many epochs; `None` never ends.
+    /// How many epochs a run has; `None` never ends.
     pub epochs: Option<u64>,
-    /// Threads that lay batches ahead of time, at most 1024; `None` takes the cores there are, at most 8; 0 lays each when
+    /// Threads that assemble batches ahead of time, at most 1024; `None` takes the cores there are, at most 8; 0 assembles each when
     /// asked.
     pub threads: Option<usize>,
     /// Batches kept ready at most.
@@ -76,9 +76,9 @@ pub struct Stats {
     pub text_positions: u64,
     /// Bytes of the tensors and values delivered to this rank.
     pub bytes: u64,
-    /// Seconds that the consumer waited for a batch, or laid one itself because none was ready.
+    /// Seconds that the consumer waited for a batch, or assembled one itself because none was ready.
     pub waited_secs: f64,
-    /// Threads that lay batches; 0 before the first batch, and in a forked child.
+    /// Threads that assemble batches; 0 before the first batch, and in a forked child.
     pub threads: usize,
     /// What the stores were asked for, by all that read the same opened data: 0 where it lies on this machine.
     #[serde(flatten)]
@@ -119,7 +119,7 @@ pub enum Next {
 /// Gives the batches of a plan in order.
 ///
 /// Batches depend on the plan and the batch size alone: not on `threads`, `prefetch` or the number of ranks. Threads
-/// start at the first [`Loader::next_batch`]; in a forked child they are left alone and batches are laid when asked.
+/// start at the first [`Loader::next_batch`]; in a forked child they are left alone and batches are assembled when asked.
 pub struct Loader {
     plan: Arc<Plan>,
     identity: Identity,
@@ -206,7 +206,7 @@ impl Loader {
         self.steps.next(self.plan.sampler(), self.cursor).map(|step| step.epoch)
     }
 
-    /// Goes on as another rank, from where it stands. [`BatchSize::PerRank`] then makes batches over all ranks of another
+    /// Continues as another rank, from where it is. [`BatchSize::PerRank`] then makes batches over all ranks of another
     /// size.
     ///
     /// # Errors
@@ -282,7 +282,7 @@ impl Loader {
             self.leave_to_the_parent();
         }
         if self.threads == 0 {
-            return self.lay_now();
+            return self.assemble_now();
         }
         let engine = match &mut self.engine {
             Some(engine) => engine,
@@ -299,7 +299,7 @@ impl Loader {
             Taken::End => Ok(Next::End),
             Taken::Ready(step, Ok(batch)) => Ok(self.deliver(&step, batch)),
             Taken::Ready(_, Err(e)) => {
-                // What was laid ahead comes after the failed step: start over from what was delivered.
+                // What was assembled ahead comes after the failed step: start over from what was delivered.
                 self.stop();
                 Err(e)
             }
@@ -324,7 +324,7 @@ impl Loader {
         self.pid = std::process::id();
     }
 
-    fn lay_now(&mut self) -> Result<Next> {
+    fn assemble_now(&mut self) -> Result<Next> {
         let Some(step) = self.steps.next(self.plan.sampler(), self.cursor) else { return Ok(Next::End) };
         let batch = self.plan.batch_of(&step, Some(&self.pool), &mut self.workspace)?;
         Ok(self.deliver(&step, batch))

@@ -11,18 +11,18 @@ use crate::store::memory_for_pages;
 /// Steps that are asked for before they are assembled: at 32 samples a step, the same number of reads as a disk has in its queue.
 const AHEAD: u64 = 8;
 /// Batches in a row that wait for nothing, after which nothing is asked for any more. When the data is not in memory the
-/// next batch waits again, one in so many.
+/// next batch waits again: one in this number.
 const QUIET: u32 = 256;
-/// While nothing is asked for, one step in so many says whether any waited.
+/// While nothing is asked for, one step in this number says whether any waited.
 const SELDOM: u64 = 8;
 
 /// Bytes of steps to come that are asked for of another machine, where nobody says how many find room. Of what does, half: blocks and
 /// steps overlap.
 const FAR_BYTES: u64 = 128 << 20;
-/// And so many steps, at least and at most.
+/// The fewest and the most steps that are asked for of another machine.
 const FAR_STEPS: [u64; 2] = [2, 256];
 /// Blocks that are remembered as asked for.
-const MOST_TOLD: usize = 1 << 16;
+const MOST_ASKED: usize = 1 << 16;
 /// Batches whose own rows are asked for before whole blocks: the first one does not wait for those.
 const FIRST: usize = 4;
 /// A gap between two ranges up to which stores make one request of them.
@@ -46,10 +46,10 @@ impl Asked {
 /// Whether steps are asked for ahead of time, and which were.
 #[derive(Debug, Default)]
 pub(super) struct ReadAhead {
-    /// Each read asks another machine: so many steps are always asked for.
+    /// Steps that are always asked for, where each read asks another machine.
     far: Option<u64>,
     /// Blocks that were asked for, by epoch and first sample.
-    told: HashSet<(u64, u64)>,
+    asked: HashSet<(u64, u64)>,
     is_on: bool,
     /// Whether it is of any use, once that was asked.
     is_worth: Option<bool>,
@@ -59,7 +59,7 @@ pub(super) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Of data on another machine: `row` bytes a row, `rows` of them a step, and of what is told ahead `room` bytes find room until
+    /// Of data on another machine: `row` bytes a row, `rows` of them a step, and of what is asked ahead `room` bytes find room until
     /// they are read.
     pub(super) fn of_far(row: u64, rows: u64, room: Option<u64>) -> ReadAhead {
         let step = row.saturating_mul(rows).max(1);
@@ -109,10 +109,10 @@ impl ReadAhead {
             if !plan.blocks(step, &mut found) {
                 return None;
             }
-            if self.told.len() + found.len() > MOST_TOLD {
-                self.told.clear();
+            if self.asked.len() + found.len() > MOST_ASKED {
+                self.asked.clear();
             }
-            new.extend(found.drain(..).filter(|run| self.told.insert((step.epoch, run.start))));
+            new.extend(found.drain(..).filter(|run| self.asked.insert((step.epoch, run.start))));
         }
         Some(new)
     }
@@ -174,7 +174,7 @@ impl ReadAhead {
     }
 }
 
-/// Whether data of so many bytes is more than memory can hold beside what else there is.
+/// Whether data of `bytes` bytes is more than memory can hold beside what else there is.
 pub(super) fn exceeds_memory(bytes: u64) -> bool {
     memory_for_pages().is_none_or(|memory| bytes > memory / 2)
 }

@@ -166,8 +166,8 @@ impl Store for Checked {
         self.inner.walk_all(prefix)
     }
 
-    fn walk_anew(&self, prefix: &str) -> Result<Vec<Entry>> {
-        self.inner.walk_anew(prefix)
+    fn walk_again(&self, prefix: &str) -> Result<Vec<Entry>> {
+        self.inner.walk_again(prefix)
     }
 
     fn walks_by_manifest(&self) -> bool {

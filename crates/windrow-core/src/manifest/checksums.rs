@@ -132,7 +132,7 @@ impl Checksums {
     /// Reads the table.
     ///
     /// # Errors
-    /// `Corrupt` when it is none, or its files have other sums than there are.
+    /// `Corrupt` when it is not such a file, or its files have other checksums than there are.
     pub fn open(object: Arc<dyn Object>) -> Result<Checksums> {
         let corrupt = |what: String| {
             Error::corrupt(what)
@@ -193,8 +193,8 @@ impl Checksums {
         Ok(Checksums { object, files: HashMap::from([(name.to_string(), (size, 0))]) })
     }
 
-    /// The same where they are kept in `folder` beside the file `name`, as [`Manifest::of_file`](super::Manifest::of_file) reads a
-    /// manifest there: if one is beside them that has their names, too, they were renamed with it.
+    /// Takes them as kept in `folder` beside the file `name`, as [`Manifest::of_file`](super::Manifest::of_file) reads a manifest
+    /// there: if one is beside them that has their names, too, they were renamed with it.
     ///
     /// # Errors
     /// As reading that manifest.

@@ -144,8 +144,8 @@ impl Manifest {
         }
     }
 
-    /// The same where it is kept beside the file `name`, at `at`, and may have been copied or renamed with it: its only file is that
-    /// one, and two files are that one and `other`, which are one data set.
+    /// Takes it as kept beside the file `name`, at `at`, with which it may have been copied or renamed: its only file is that one,
+    /// and two files are that one and `other`, which are one data set.
     ///
     /// # Errors
     /// `Corrupt` where it is a manifest of other files.

@@ -55,7 +55,7 @@ pub fn replace_on(path: &Path, bytes: &[u8], disk: &mut Disk) -> Result<Finished
     Ok(written)
 }
 
-/// The same file under a second name; a copy, which comes to the disk beside others, where there is no second name.
+/// Links a file under a second name; where the file system has no links, makes a copy, which is synced with the others.
 pub fn link_on(from: &Path, to: &Path, disk: &mut Disk) -> Result<()> {
     if fs::hard_link(from, to).is_ok() {
         return Ok(());
@@ -101,7 +101,7 @@ pub fn make_folder(path: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// The same for a folder that results become visible in: its name, and those of new folders above it, come to the disk.
+/// Makes a folder that results become visible in: its name, and those of new folders above it, are synced to the disk.
 pub fn make_folder_to_stay(path: &Path, durable: bool) -> Result<bool> {
     let new: Vec<&Path> =
         path.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists()).collect();
@@ -144,7 +144,7 @@ pub fn exists(path: &Path) -> bool {
     is_there(path).unwrap_or(false)
 }
 
-/// The same where something is lost by a wrong answer.
+/// Whether anything is there, where a wrong answer would lose data.
 ///
 /// # Errors
 /// `Io` where the system cannot say.

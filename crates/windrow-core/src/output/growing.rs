@@ -90,7 +90,7 @@ impl Growing {
         Growing { path, file, buffer: Vec::with_capacity(BUFFER), size, begun: size, hash, sums }
     }
 
-    /// Goes on behind the first `size` bytes, or begins where there are none.
+    /// Continues after the first `size` bytes, or begins where there are none.
     pub fn at(path: impl Into<PathBuf>, size: u64) -> Result<Self> {
         if size == 0 { Self::create(path) } else { Self::resume(path, size) }
     }

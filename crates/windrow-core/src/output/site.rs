@@ -20,7 +20,7 @@ pub struct Site {
 
 impl Site {
     /// Makes the folder, locks it for tasks of this name, and finishes what a killed run had begun to make visible. What it had
-    /// not is left to the run of this hash, which decides anew whether it may replace what is there.
+    /// not is left to the run of this hash, which decides again whether it may replace what is there.
     ///
     /// # Errors
     /// `Exists` when another run is writing here, or something came into the place of what is to be finished; `Config` for a
@@ -38,12 +38,12 @@ impl Site {
         Ok(site)
     }
 
-    /// The same for a task that begins anew each time: what a killed run had not begun to make visible is dropped. An append
-    /// that is finished here and then made again would be there twice.
+    /// Enters for a task that starts over each time: what a killed run had not begun to make visible is dropped. An append that
+    /// is finished here and then made again would be there twice.
     ///
     /// # Errors
     /// As [`Site::enter`].
-    pub fn enter_anew(out: &Path, task: &str, durable: bool) -> Result<Self> {
+    pub fn start_over(out: &Path, task: &str, durable: bool) -> Result<Self> {
         let site = Self::lock(out, task, durable)?;
         site.leftovers()?.iter().try_for_each(|folder| site.settle(folder))?;
         Ok(site)
@@ -178,7 +178,7 @@ impl Drop for Site {
 pub(super) fn unfinished(folder: &Path, name: &str) -> Result<(PathBuf, Lock)> {
     if Site::folder_of(folder, name, &hash_of(name)).is_dir() {
         // Of a task that writes several files here.
-        drop(Site::enter_anew(folder, name, true)?);
+        drop(Site::start_over(folder, name, true)?);
     }
     let lock = Lock::take(lock_of(folder, name))?;
     let path = Site::folder_of(folder, name, &hash_of(name));

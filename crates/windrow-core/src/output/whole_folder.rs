@@ -42,7 +42,7 @@ impl WholeFolder {
         let (Some(parent), Some(name)) = (out.parent(), out.file_name().and_then(|n| n.to_str())) else {
             return Err(Error::config("expected the path of a folder").at(out));
         };
-        let site = Site::enter_anew(parent, name, durable)?;
+        let site = Site::start_over(parent, name, durable)?;
         let work = site.work(&hash_of(name))?;
         site.discard(&work)?;
         files::make_folder(&work)?;

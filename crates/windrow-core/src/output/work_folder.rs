@@ -29,7 +29,7 @@ impl WorkFolder {
         Ok(folder)
     }
 
-    /// The same, whose files get block checksums.
+    /// Makes the folder, where it is not there; its files get block checksums.
     pub fn with_checksums_at(root: PathBuf, durable: bool) -> Result<WorkFolder> {
         // Beside the folder, which becomes visible.
         let mut on_the_way = root.clone().into_os_string();
@@ -97,7 +97,7 @@ impl WorkFolder {
         files::remove(&self.place(name))
     }
 
-    /// The same file as one elsewhere, without copying it where the disk can do that; `before` are the block checksums there.
+    /// Links a file from elsewhere, without copying it where the disk can do that; `before` are its block checksums there.
     pub(super) fn link(&mut self, from: &Path, name: &str, before: Option<&Checksums>) -> Result<()> {
         if let (Some(sums), Some(before)) = (&mut self.sums, before) {
             sums.take_over(name, before)?;
@@ -121,7 +121,7 @@ impl WorkFolder {
                 if file.is_dir() {
                     below.push(key)
                 } else if key == CHECKSUMS_FILE {
-                    // Written anew, for all files.
+                    // Written again, for all files.
                 } else {
                     self.link(&file, &key, before.as_ref())?
                 }

@@ -144,7 +144,7 @@ struct Numbers {
     bits: Vec<u64>,
 }
 
-/// So many new ones are collected before they are sorted.
+/// How many new ones are collected before they are sorted.
 const UNSORTED: usize = 1024;
 
 impl Numbers {

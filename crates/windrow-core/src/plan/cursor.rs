@@ -1,4 +1,4 @@
-//! Where a run stands, and where it goes on past what is skipped.
+//! Where a run is, and where it continues past what is skipped.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub(crate) fn in_run(sampler: &dyn Sampler, cursor: Cursor) -> u128 {
     u128::from(cursor.epoch) * u128::from(len) + u128::from(cursor.samples)
 }
 
-/// Where the run goes on, if the cursor is at a position that is skipped.
+/// Where the run continues, if the cursor is at a position that is skipped.
 pub(super) fn past_skip(sampler: &dyn Sampler, cursor: Cursor) -> Cursor {
     let at = in_run(sampler, cursor);
     let skip = sampler.skips().iter().find(|skip| u128::from(skip.start) <= at && at < u128::from(skip.end));

@@ -17,7 +17,7 @@ pub struct Feed {
     source: SharedSource,
     view: Arc<dyn View>,
     collate: Arc<dyn Collate>,
-    /// The same values as fewer pieces: what is read instead.
+    /// Fewer, longer pieces with the same values, which are read instead.
     runs: Option<(Arc<Runs>, Arc<dyn View>)>,
     /// For batches that are asked for by number; a loader has its own.
     pool: Pool,
@@ -33,7 +33,7 @@ pub struct Feed {
 /// The tensor of feed numbers.
 const PART: &str = "part";
 
-/// New memory costs more than what is laid into it: the batch that a caller holds, and the next ones.
+/// How much memory is used again, since new memory costs more than filling it: the batch that a caller holds, and the next ones.
 const BATCHES_KEPT: usize = 4;
 
 impl Feed {
@@ -110,7 +110,7 @@ impl Feed {
 
     /// Says which stores the source lies in, so that a loader can tell what they were asked for.
     #[must_use]
-    pub fn lying_in(self, stores: StoreSet) -> Feed {
+    pub fn stored_in(self, stores: StoreSet) -> Feed {
         Feed { stores, ..self }
     }
 
@@ -225,7 +225,7 @@ impl Feed {
         self.view.coverage().map_err(|e| self.numbered(e))
     }
 
-    /// Lays the samples with these numbers into one batch; draws are those of `seed`, epoch 0.
+    /// Assembles the samples with these numbers into one batch; random draws are those of `seed`, epoch 0.
     ///
     /// # Errors
     /// `OutOfRange`; what reading the source says.
@@ -247,7 +247,7 @@ pub struct Pick {
     pub draw: Draw,
 }
 
-/// Lays samples of feeds that lay the same tensors into one batch, in order.
+/// Assembles samples of feeds with the same tensors into one batch, in order.
 ///
 /// # Errors
 /// `OutOfRange`; what reading the sources says.
@@ -286,7 +286,7 @@ fn differences(fields: [&[Field]; 2], names: [&str; 2]) -> String {
     all.join("; ")
 }
 
-/// The samples of one batch before they are laid; memory to use again.
+/// The samples of one batch before they are assembled; memory to use again.
 #[derive(Debug, Default)]
 pub(super) struct Workspace {
     rows: Vec<RowPlan>,
@@ -309,7 +309,7 @@ impl Workspace {
         self.pieces.clear();
     }
 
-    /// Makes room for so many samples more, of a piece each.
+    /// Makes room for `samples` samples more, of a piece each.
     ///
     /// # Errors
     /// `Memory` where there is none.
@@ -332,7 +332,7 @@ impl Workspace {
                 if feeds.iter().any(|feed| feed.is_far) {
                     workspace.prefetch(feeds, 0);
                 }
-                workspace.lay(feeds, pool)
+                workspace.assemble(feeds, pool)
             })
         };
         let batch = read(self);
@@ -410,7 +410,7 @@ impl Workspace {
         samples(feeds, &self.rows, &self.pieces, self.by_record).zip(feeds_of_rows).map(record).collect()
     }
 
-    fn lay(&mut self, feeds: &[Feed], pool: Option<&Pool>) -> Result<Batch> {
+    fn assemble(&mut self, feeds: &[Feed], pool: Option<&Pool>) -> Result<Batch> {
         let collate = feeds[self.rows.first().map_or(0, |r| r.feed)].collate.as_ref();
         if let Some(layout) = collate.rows() {
             let place = |row: usize| {
@@ -447,7 +447,7 @@ impl Workspace {
             let feed = &feeds[rows[i].feed];
             let mut row = batch.row(i)?;
             let filled = feed.collate.fill(&sample, &mut row, scratch);
-            filled.map_err(|e| feed.numbered(lying(&sample, e)))?;
+            filled.map_err(|e| feed.numbered(located(&sample, e)))?;
             if !row.is_noted() {
                 batch.note_values(sample.pieces.iter().map(|piece| piece.len()).sum());
             }
@@ -456,8 +456,8 @@ impl Workspace {
     }
 }
 
-// The same error with the file of the record that it names. Where that lies is looked up only to say it.
-fn lying(sample: &Sample<'_>, error: Error) -> Error {
+// Adds the file of the record that an error names. That file is looked up only for the message.
+fn located(sample: &Sample<'_>, error: Error) -> Error {
     if error.place().file.is_some() || error.is_of_the_run() {
         return error;
     }

@@ -94,7 +94,7 @@ impl Identity {
                 "the state belongs to another plan: the shares of its mixture differ from sample {position} on, before those \
                  that were delivered"
             ))
-            .hint("of a run that goes on, phases and max_epochs may change after the samples that were delivered"));
+            .hint("of a run that continues, phases and max_epochs may change after the samples that were delivered"));
         }
         match self.differences(other, "the state", "this plan") {
             None => Ok(()),

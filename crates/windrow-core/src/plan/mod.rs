@@ -67,7 +67,7 @@ impl Plan {
     /// One view, or several under a sampler whose sample numbers run through them in order.
     ///
     /// # Errors
-    /// `Config` when there is no feed, no sample, or when feeds lay different tensors.
+    /// `Config` when there is no feed, no sample, or when feeds have different tensors.
     pub fn new(feeds: Vec<Feed>, sampler: Arc<dyn Sampler>, seed: u64) -> Result<Plan> {
         let mut starts = vec![0u64];
         for feed in &feeds {
@@ -92,7 +92,7 @@ impl Plan {
         &self.names
     }
 
-    /// The same plan without some positions of the run; see [`Skipping`].
+    /// Leaves out some positions of the run; see [`Skipping`].
     ///
     /// # Errors
     /// `Config` for a range without a position.
@@ -119,7 +119,7 @@ impl Plan {
         self.seed
     }
 
-    /// Lays the samples at these positions of an epoch into one batch, in order.
+    /// Assembles the samples at these positions of an epoch into one batch, in order.
     ///
     /// # Errors
     /// `OutOfRange` for positions past the epoch's end; what reading the source says.
@@ -135,15 +135,15 @@ impl Plan {
         {
             return Err(Error::out_of_range("position", positions.end.saturating_sub(1), len));
         }
-        self.lay((epoch, u64::MAX), positions, pool, workspace)
+        self.assemble((epoch, u64::MAX), positions, pool, workspace)
     }
 
-    /// Lays this rank's part of a step into one batch.
+    /// Assembles this rank's part of a step into one batch.
     ///
     /// # Errors
     /// What reading the source says.
     pub fn batch_of(&self, step: &Step, pool: Option<&Pool>, workspace: &mut Workspace) -> Result<Batch> {
-        self.lay((step.epoch, step.end()), step.own.clone(), pool, workspace)
+        self.assemble((step.epoch, step.end()), step.own.clone(), pool, workspace)
     }
 
     /// Bytes of all files that the plan reads.
@@ -211,7 +211,7 @@ impl Plan {
         (self.bytes() / samples).max(1)
     }
 
-    fn lay(
+    fn assemble(
         &self,
         (epoch, end): (u64, u64),
         positions: Range<u64>,

@@ -46,7 +46,7 @@ impl State {
     /// Reads the JSON text of a state.
     ///
     /// # Errors
-    /// `Corrupt` when it is none; `Unsupported` when it is of another version.
+    /// `Corrupt` when it is not a state; `Unsupported` when it is of another version.
     pub fn from_json(text: &str) -> Result<State> {
         let state: State = serde_json::from_str(text).map_err(|e| {
             Error::corrupt("this is not a loader state").caused_by(e).hint("pass what @state@ gave")

@@ -19,7 +19,7 @@ pub enum LastBatch {
     Repeat,
 }
 
-/// One step: the positions that all ranks lay together, and those of this rank.
+/// One step: the positions of all ranks together, and those of this rank.
 ///
 /// Positions past the epoch's end stand for its first samples again, those that are not skipped ([`LastBatch::Repeat`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub struct Steps {
     pub shard: Shard,
     /// What becomes of an epoch's last batch when it is not full.
     pub last: LastBatch,
-    /// Ends after so many epochs; `None` never ends.
+    /// How many epochs a run has; `None` never ends.
     pub epochs: Option<u64>,
 }
 
@@ -240,7 +240,7 @@ impl Steps {
         }
     }
 
-    // Batches of so many positions in a row.
+    // How many batches `n` consecutive positions make.
     fn batches(&self, n: u64) -> u64 {
         match self.last {
             LastBatch::Drop => n / self.global_batch_size,

@@ -91,7 +91,7 @@ impl Plan {
         self.find_while(feed, record, epoch, most, &|_| true, &|| true)
     }
 
-    /// The same of the positions that count, as long as the result is wanted.
+    /// Finds only positions that count, as long as the result is wanted.
     ///
     /// # Errors
     /// As [`Plan::find`]; `Interrupted`.

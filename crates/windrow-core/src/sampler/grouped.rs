@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use super::{Permutation, Sampler, Turn};
 use crate::record::keyed_hash;
 
-/// So many groups are sorted together: a group's lengths differ by about this part of all lengths. As in the sampler by length
+/// How many groups are sorted together: a group's lengths differ by about this part of all lengths. As in the sampler by length
 /// of transformers.
 const GROUPS: u64 = 50;
 
@@ -36,7 +36,7 @@ struct Sorted {
     turns: Arc<[Turn]>,
 }
 
-/// Threads that lay neighbouring batches are in two pools at most.
+/// Threads that assemble neighbouring batches are in two pools at most.
 const KEPT: usize = 2;
 
 impl Grouped {

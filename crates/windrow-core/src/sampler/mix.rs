@@ -422,7 +422,7 @@ mod tests {
 
     /// Positions, epochs and parts in a row: each part's samples follow one another without a gap.
     #[test]
-    fn every_part_goes_on_where_the_epoch_before_ended() {
+    fn every_part_continues_where_the_epoch_before_ended() {
         for stop in [Stop::First, Stop::All] {
             for shuffle in [false, true] {
                 let mix = Mix::new(&[(700, 0.9), (30, 0.1)], shuffle, 3, stop).unwrap();

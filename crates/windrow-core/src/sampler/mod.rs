@@ -77,8 +77,8 @@ pub trait Sampler: Send + Sync {
     /// What decides the order besides the seed, in words that never change for the same order.
     fn describe(&self) -> String;
 
-    /// The same of the positions before one in the first epoch alone, where later ones may be decided otherwise: orders that agree in
-    /// it agree up to there.
+    /// What decides the order of the positions before one in the first epoch alone, where later ones may be decided otherwise: orders
+    /// that agree in it agree up to there.
     fn described(&self, before: u64) -> Described {
         let _ = before;
         Described { order: self.describe(), ..Described::default() }

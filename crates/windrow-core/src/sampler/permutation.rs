@@ -172,7 +172,7 @@ mod tests {
         assert_eq!((p.apply(10), p.invert(11), p.apply(u64::MAX)), (10, 11, u64::MAX));
     }
 
-    /// Plans name this order "feistel-v1": whoever changes it must name it anew.
+    /// Plans name this order "feistel-v1": a changed order needs a new name.
     #[test]
     fn the_order_of_version_1_stays() {
         let p = Permutation::new(42, 10);

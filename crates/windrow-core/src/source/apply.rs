@@ -45,8 +45,8 @@ pub(super) fn scaled_by_channel<'a>(
         }
     }
     scratch.resize(numbers.len() * size_of::<f64>(), 0);
-    let laid = scratch.as_chunks_mut::<{ size_of::<f64>() }>().0;
-    laid.iter_mut().zip(numbers).for_each(|(out, x)| *out = x.to_le_bytes());
+    let floats = scratch.as_chunks_mut::<{ size_of::<f64>() }>().0;
+    floats.iter_mut().zip(numbers).for_each(|(out, x)| *out = x.to_le_bytes());
     Ok(Values {
         bytes: scratch,
         element: Element::little(DType::F64),

@@ -41,7 +41,7 @@ impl Border {
         }
     }
 
-    /// The same border of records that each became `n` records, one after the other.
+    /// Moves the border to records that each became `n` records, one after the other.
     #[must_use]
     pub fn repeated(&self, n: usize) -> Border {
         match self {

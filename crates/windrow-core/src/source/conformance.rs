@@ -355,7 +355,7 @@ fn check_parts(source: &dyn Source, whole: Span, values: &Values<'_>, read: Read
 
 fn check_spans_outside(source: &dyn Source, record: u64, length: u64) -> Result<()> {
     let mut outside = vec![(length, 1), (u64::MAX, 1), (1, u64::MAX), (u64::MAX, u64::MAX)];
-    // A record may claim so many values that no number lies beyond them.
+    // A record may declare as many values as a number can count.
     outside.extend(length.checked_add(1).into_iter().flat_map(|beyond| [(0, beyond), (beyond, 0)]));
     if source.schema().kind == Kind::Json && length > 0 {
         // Half a JSON value is not a value.

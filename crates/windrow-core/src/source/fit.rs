@@ -25,7 +25,7 @@ pub enum Fit {
 }
 
 impl Fit {
-    /// The values of a record of so many.
+    /// The values that a record of `length` values is fitted on.
     pub fn of(self, length: u64) -> Range<u64> {
         let (start, end) = match self {
             Fit::Fraction(from, to) => ((length as f64 * from) as u64, (length as f64 * to) as u64),

@@ -32,7 +32,7 @@ impl LeftOut {
 
     /// The number that a record had, by its place among those that are left.
     pub fn number(&self, place: u64) -> u64 {
-        // Before the k-th number that is left out stand `number - k` others.
+        // Before the k-th number that is left out come `number - k` others.
         let (mut low, mut high) = (0, self.0.len());
         while low < high {
             let middle = usize::midpoint(low, high);
@@ -41,7 +41,7 @@ impl LeftOut {
         place.saturating_add(low as u64)
     }
 
-    /// The same error where it names a record by its place among those that are left: by its number.
+    /// Renames the record of an error from its place among those that are left to its number.
     #[must_use]
     pub fn numbered(&self, error: Error) -> Error {
         match error.place().record {

@@ -240,7 +240,7 @@ pub trait Source: Lengths {
     /// What the records have in common.
     fn schema(&self) -> &Schema;
 
-    /// The values of a span: borrowed from the map where the layout allows it, else laid into `scratch`.
+    /// The values of a span: borrowed from the map where the layout allows it, else copied into `scratch`.
     ///
     /// # Errors
     /// `OutOfRange` when the span leaves the record; `Corrupt`, `Unsupported` for what is intact but not read, and `Io`, with the

@@ -151,7 +151,7 @@ impl Source for Runs {
     }
 
     fn touch(&self, span: Span) {
-        // A sample goes on in the next run, which mostly lies a few bytes behind this one.
+        // A sample continues in the next run, which mostly is a few bytes after this one.
         const BEHIND: u64 = 4096;
         if let Ok((object, start, size)) = self.place(span) {
             object.touch(start, size.max(BEHIND));

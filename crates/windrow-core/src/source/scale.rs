@@ -19,7 +19,7 @@ use crate::store::{self, Object};
 /// Records scaled by statistics of the whole record, or of a part of each: all channels of it together, or each by itself.
 ///
 /// The values are those of the inner source; only what turns a stored number into the value changes, in the copy into the
-/// batch, so a window reads its own bytes and no more. Channels that are scaled each by its own are laid as float64 first.
+/// batch, so a window reads its own bytes and no more. Channels that are scaled each by its own are converted to float64 first.
 /// Stored numbers are de-normalised, measured and scaled in float64 and rounded once, to the dtype of the batch, unless
 /// [`Precision::Single`](super::Precision::Single) is asked for. Statistics are computed once, in parallel, and kept in the cache folder: 16 bytes
 /// per record, or per channel of one, mapped.
@@ -51,7 +51,7 @@ impl Scaled {
         Scaled::of(inner, None, scaling, stop)
     }
 
-    /// The same, by what each record has before a border.
+    /// Computes or takes the statistics of what each record has before a border.
     ///
     /// # Errors
     /// As [`Scaled::new`].

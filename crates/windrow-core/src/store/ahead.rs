@@ -45,7 +45,7 @@ pub fn gather<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// Says that a range of an object is read soon: at once, or at the end of what [`gather`] runs.
-pub fn tell(object: &Arc<dyn Ahead>, start: u64, size: u64) {
+pub fn announce(object: &Arc<dyn Ahead>, start: u64, size: u64) {
     let is_alone = GATHERED.with_borrow_mut(|told| {
         let Some(told) = told else { return true };
         // Ranges of one object mostly follow each other.
@@ -80,18 +80,18 @@ mod tests {
         let noted: [Arc<Noted>; 2] = std::array::from_fn(|_| Arc::default());
         let objects: [Arc<dyn Ahead>; 2] = std::array::from_fn(|i| noted[i].clone() as Arc<dyn Ahead>);
         let found = |i: usize| noted[i].0.lock().unwrap().clone();
-        tell(&objects[0], 1, 2);
+        announce(&objects[0], 1, 2);
         gather(|| {
-            tell(&objects[0], 3, 4);
-            gather(|| tell(&objects[1], 5, 6));
-            tell(&objects[0], 7, 8);
+            announce(&objects[0], 3, 4);
+            gather(|| announce(&objects[1], 5, 6));
+            announce(&objects[0], 7, 8);
             assert_eq!(found(0), [vec![(1, 2)]]);
         });
         assert_eq!(found(0), [vec![(1, 2)], vec![(3, 4), (7, 8)]]);
         assert_eq!(found(1), [vec![(5, 6)]]);
         let panicked = std::panic::catch_unwind(|| gather(|| panic!("within")));
         assert!(panicked.is_err());
-        tell(&objects[1], 9, 1);
+        announce(&objects[1], 9, 1);
         assert_eq!(found(1).len(), 2);
     }
 }

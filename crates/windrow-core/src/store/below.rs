@@ -79,8 +79,8 @@ impl Store for Below {
         Ok(Walked { entries: seen(entries), hidden: seen(hidden) })
     }
 
-    fn walk_anew(&self, prefix: &str) -> Result<Vec<Entry>> {
-        Ok(self.store.walk_anew(&self.whole(prefix))?.into_iter().map(|entry| self.seen(entry)).collect())
+    fn walk_again(&self, prefix: &str) -> Result<Vec<Entry>> {
+        Ok(self.store.walk_again(&self.whole(prefix))?.into_iter().map(|entry| self.seen(entry)).collect())
     }
 
     fn walks_by_manifest(&self) -> bool {

@@ -25,7 +25,7 @@ pub fn expanded(store: &Arc<dyn Store>, key: &str, most: Option<u64>) -> Result<
     expanded_as(object, compression, most)
 }
 
-/// The same of an object that is known to be compressed so, or not at all.
+/// Expands an object that is known to be compressed so, or not at all.
 ///
 /// # Errors
 /// As [`expanded`].
@@ -47,7 +47,7 @@ pub fn expanded_as(
     }
 }
 
-/// The same of an object that must be compressed, to at most the `most` bytes that an index says; `check` is asked before it is
+/// Expands an object that must be compressed, to at most the `most` bytes that an index declares; `check` is asked before it is
 /// expanded, and not where it was before.
 ///
 /// # Errors
@@ -77,7 +77,7 @@ pub fn expanded_checked(
     }
 }
 
-/// The same by a decoder of the caller's, which writes what the object expands to and gives the number of bytes.
+/// Expands an object by a decoder of the caller's, which writes what the object expands to and gives the number of bytes.
 ///
 /// # Errors
 /// What `check` and the decoder say.
@@ -240,7 +240,7 @@ pub fn expanded_head(object: &dyn Object, most: usize) -> Result<Vec<u8>> {
     head_as(object, Compression::of(object)?, most)
 }
 
-/// The same of an object that is known to be compressed so, or not at all.
+/// The first bytes of an object that is known to be compressed so, or not at all.
 ///
 /// # Errors
 /// `Io`.

@@ -61,7 +61,7 @@ impl Local {
         self
     }
 
-    /// Has all of the cache take at most so many bytes when something that is made of its files is added.
+    /// Limits all of the cache to `bytes` bytes when something that is made of its files is added.
     #[must_use]
     pub fn cache_limit(mut self, bytes: Option<u64>) -> Self {
         self.cache_limit = bytes;
@@ -109,7 +109,7 @@ impl Store for Local {
 
     fn read_listed(&self, entry: &Entry, start: u64, out: &mut [u8]) -> Result<()> {
         let path = self.path(&entry.key)?;
-        // What was listed is a regular file; in place of one that is none by now, the read fails.
+        // What was listed is a regular file; where something else is in its place by now, the read fails.
         let file = open_only(&path).map_err(|e| not_text(e, &path))?;
         file.read_exact_at(out, start).map_err(|e| not_read(e, &path.display().to_string(), start))
     }
@@ -161,7 +161,7 @@ fn named(error: Error, key: &str, path: &Path) -> Error {
     if key.is_empty() { with_near_name(error, path) } else { error }
 }
 
-// A walk lists a name that is not UTF-8 with this in place of what is none.
+// A walk lists a name that is not UTF-8 with this character in place of the wrong bytes.
 fn not_text(error: Error, path: &Path) -> Error {
     if path.to_string_lossy().contains(char::REPLACEMENT_CHARACTER) {
         Error::unsupported("a file name that is not UTF-8")
@@ -350,7 +350,7 @@ impl Object for Mapped {
     }
 }
 
-/// The system lays what it reads at full speed from multiples of as many bytes on: to other places some processors copy
+/// The system copies what it reads at full speed to multiples of this number of bytes: to other places some processors copy
 /// from its memory at a third of it.
 const ALIGNED: usize = 64;
 
@@ -479,7 +479,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_reads_are_laid_at_multiples_and_hold_the_bytes_that_were_asked_for() {
+    fn large_reads_are_placed_at_multiples_and_hold_the_bytes_that_were_asked_for() {
         let folder = tempfile::tempdir().unwrap();
         let bytes: Vec<u8> = (0..40_000_u32).map(|i| (i % 251) as u8).collect();
         std::fs::write(folder.path().join("x"), &bytes).unwrap();

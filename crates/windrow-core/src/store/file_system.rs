@@ -22,7 +22,7 @@ pub(super) enum FileSystem {
     /// The kernel keeps inode numbers and change times, in nanoseconds: together they name one version of one file.
     Kept,
     /// Another machine, or a program, is asked for the bytes: each fault of a map would wait for it, what another machine
-    /// changes may never show, and inode numbers may be made up anew at each mount.
+    /// changes may never show, and inode numbers may change at each mount.
     Remote,
     /// Images whose times were all set alike, FAT, and whatever else; everything, where the system does not say.
     Other,

@@ -25,7 +25,7 @@ pub struct Map {
 
 impl Map {
     /// The first `size` bytes, of a file that has as many. `None` where the file system cannot map it, `size` is 0, or the
-    /// program has so many maps that the rest of it needs those that are left.
+    /// program has used up the maps that it may use: the rest of it needs those that are left.
     pub fn of(file: &File, size: u64) -> Option<Map> {
         let size = usize::try_from(size).ok().filter(|size| *size > 0)?;
         let taken = MAPS.take()?;

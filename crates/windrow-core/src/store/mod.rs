@@ -114,7 +114,7 @@ pub trait Store: Send + Sync {
     /// `NotFound`, `Io`.
     fn walk(&self, prefix: &str) -> Result<Vec<Entry>>;
 
-    /// The same, and what was left out, where the store knows it. A folder of hidden names alone has no entries.
+    /// Walks as [`Store::walk`] does, and gives what was left out, where the store knows it. A folder of hidden names alone has no entries.
     ///
     /// # Errors
     /// As [`Store::walk`].
@@ -126,7 +126,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// As [`Store::walk`]; `Unsupported` where a store lists nothing.
-    fn walk_anew(&self, prefix: &str) -> Result<Vec<Entry>> {
+    fn walk_again(&self, prefix: &str) -> Result<Vec<Entry>> {
         self.walk(prefix)
     }
 
@@ -240,7 +240,7 @@ pub trait Object: Send + Sync {
         None
     }
 
-    /// Exactly `size` bytes from `start`: borrowed from a map, or laid into `scratch`.
+    /// Exactly `size` bytes from `start`: borrowed from a map, or copied into `scratch`.
     ///
     /// # Errors
     /// `Corrupt` when the object ends before; `Io`.

@@ -14,7 +14,7 @@ use crate::threads::refused;
 
 /// Read at once, in bytes.
 const PART: usize = 256 << 10;
-/// So many parts wait in memory until they are asked for.
+/// How many parts wait in memory until they are asked for.
 const PARTS: usize = 4;
 
 /// Whether what is at a path of this machine is read once: a pipe, or a standard input that is a socket or a terminal. Other devices

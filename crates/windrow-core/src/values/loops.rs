@@ -14,46 +14,46 @@ pub(super) struct Stored<'a> {
     pub(super) decode: Decode,
 }
 
-pub(super) enum Laid {
+pub(super) enum Copied {
     Yes,
     TooLarge,
     Inexact(Rounded),
     Fraction,
 }
 
-pub(super) fn lay_from<S>(from: Stored<'_>, out: &mut [u8], dtype: DType) -> Laid
+pub(super) fn copy_from<S>(from: Stored<'_>, out: &mut [u8], dtype: DType) -> Copied
 where
     S: Cast<u8> + Cast<u16> + Cast<u32> + Cast<u64> + Cast<i8> + Cast<i16> + Cast<i32> + Cast<i64>,
 {
     match dtype {
-        DType::U8 => lay_whole::<S, u8>(from, out),
-        DType::U16 => lay_whole::<S, u16>(from, out),
-        DType::U32 => lay_whole::<S, u32>(from, out),
-        DType::U64 => lay_whole::<S, u64>(from, out),
-        DType::I8 => lay_whole::<S, i8>(from, out),
-        DType::I16 => lay_whole::<S, i16>(from, out),
-        DType::I32 => lay_whole::<S, i32>(from, out),
-        DType::I64 => lay_whole::<S, i64>(from, out),
-        _ => lay_float::<S>(from, out, dtype),
+        DType::U8 => copy_whole::<S, u8>(from, out),
+        DType::U16 => copy_whole::<S, u16>(from, out),
+        DType::U32 => copy_whole::<S, u32>(from, out),
+        DType::U64 => copy_whole::<S, u64>(from, out),
+        DType::I8 => copy_whole::<S, i8>(from, out),
+        DType::I16 => copy_whole::<S, i16>(from, out),
+        DType::I32 => copy_whole::<S, i32>(from, out),
+        DType::I64 => copy_whole::<S, i64>(from, out),
+        _ => copy_float::<S>(from, out, dtype),
     }
 }
 
-pub(super) fn lay_whole<S: Cast<T>, T: bytemuck::Pod>(from: Stored<'_>, out: &mut [u8]) -> Laid {
+pub(super) fn copy_whole<S: Cast<T>, T: bytemuck::Pod>(from: Stored<'_>, out: &mut [u8]) -> Copied {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         #[target_feature(enable = "avx2")]
-        fn wide<S: Cast<T>, T: bytemuck::Pod>(from: Stored<'_>, out: &mut [u8]) -> Laid {
-            lay_whole_here::<S, T>(from, out)
+        fn wide<S: Cast<T>, T: bytemuck::Pod>(from: Stored<'_>, out: &mut [u8]) -> Copied {
+            copy_whole_here::<S, T>(from, out)
         }
         // SAFETY: the processor has AVX2, as was asked the line before.
         return unsafe { wide::<S, T>(from, out) };
     }
-    lay_whole_here::<S, T>(from, out)
+    copy_whole_here::<S, T>(from, out)
 }
 
 // Compiled twice: for any processor, and for those with wider registers, where widening runs three times as fast.
 #[inline(always)]
-fn lay_whole_here<S: Cast<T>, T: bytemuck::Pod>(from: Stored<'_>, out: &mut [u8]) -> Laid {
+fn copy_whole_here<S: Cast<T>, T: bytemuck::Pod>(from: Stored<'_>, out: &mut [u8]) -> Copied {
     let out: &mut [T] = bytemuck::cast_slice_mut(out);
     let fits = match (from.decode, from.big_endian) {
         (Decode::Plain, false) => {
@@ -75,13 +75,13 @@ fn lay_whole_here<S: Cast<T>, T: bytemuck::Pod>(from: Stored<'_>, out: &mut [u8]
             }
         }
         (Decode::Single | Decode::Literal | Decode::Affine { .. } | Decode::Scaled { .. }, _) => {
-            return Laid::Fraction;
+            return Copied::Fraction;
         }
     };
-    if fits { Laid::Yes } else { Laid::TooLarge }
+    if fits { Copied::Yes } else { Copied::TooLarge }
 }
 
-pub(super) fn lay_float<S: Number>(from: Stored<'_>, out: &mut [u8], dtype: DType) -> Laid {
+pub(super) fn copy_float<S: Number>(from: Stored<'_>, out: &mut [u8], dtype: DType) -> Copied {
     match dtype {
         DType::F32 => {
             let out: &mut [f32] = bytemuck::cast_slice_mut(out);
@@ -103,17 +103,17 @@ pub(super) fn lay_float<S: Number>(from: Stored<'_>, out: &mut [u8], dtype: DTyp
             to_float(from, out, |s: S| bf16::from_f32(s.to_f32()), bf16::from_f32, bf16::from_f64);
             kept::<S, bf16>(from, out)
         }
-        _ => Laid::Fraction,
+        _ => Copied::Fraction,
     }
 }
 
 // Whether whole numbers are the same ones still, and others finite still. What a scale makes of a number is not asked.
-fn kept<S: Number, T: Float>(from: Stored<'_>, out: &[T]) -> Laid {
+fn kept<S: Number, T: Float>(from: Stored<'_>, out: &[T]) -> Copied {
     let bits = match from.decode {
         Decode::Plain => 0,
         Decode::Shift { bits } => bits,
         Decode::Single | Decode::Literal => return whole_ones_kept::<S, T>(from, out),
-        Decode::Scaled { .. } | Decode::Affine { .. } => return Laid::Yes,
+        Decode::Scaled { .. } | Decode::Affine { .. } => return Copied::Yes,
     };
     let looks_kept = if S::WHOLE {
         S::LARGEST <= T::EXACT || !any(out, T::is_far)
@@ -121,36 +121,36 @@ fn kept<S: Number, T: Float>(from: Stored<'_>, out: &[T]) -> Laid {
         S::LARGEST <= T::MOST || !any(out, T::is_infinite)
     };
     if looks_kept {
-        return Laid::Yes;
+        return Copied::Yes;
     }
     let read = if from.big_endian { S::big } else { S::little };
     for (at, (x, stored)) in out.iter().zip(from.bytes.chunks_exact(S::SIZE)).enumerate() {
-        let (laid, stored) = (x.wide(), read(stored).shift(bits));
-        if !stored.is_kept_as(laid) {
+        let (result, stored) = (x.wide(), read(stored).shift(bits));
+        if !stored.is_kept_as(result) {
             return stored
                 .whole()
-                .map_or(Laid::TooLarge, |stored| Laid::Inexact(Rounded { at, stored, laid }));
+                .map_or(Copied::TooLarge, |stored| Copied::Inexact(Rounded { at, stored, result }));
         }
     }
-    Laid::Yes
+    Copied::Yes
 }
 
 // Float64 has all whole numbers below.
 const MOST_WHOLE: f64 = (1u64 << 53) as f64;
 
-// The same of numbers that were written as text, which may be whole or not.
-fn whole_ones_kept<S: Number, T: Float>(from: Stored<'_>, out: &[T]) -> Laid {
+// Whether numbers that were written as text, whole or not, are kept.
+fn whole_ones_kept<S: Number, T: Float>(from: Stored<'_>, out: &[T]) -> Copied {
     if !any(out, T::is_far) {
-        return Laid::Yes;
+        return Copied::Yes;
     }
     let read = if from.big_endian { S::big } else { S::little };
     for (at, (x, stored)) in out.iter().zip(from.bytes.chunks_exact(S::SIZE)).enumerate() {
-        let (laid, stored) = (x.wide(), read(stored).to_f64());
-        if stored.fract() == 0.0 && stored.abs() < MOST_WHOLE && laid != stored {
-            return Laid::Inexact(Rounded { at, stored: stored as i128, laid });
+        let (result, stored) = (x.wide(), read(stored).to_f64());
+        if stored.fract() == 0.0 && stored.abs() < MOST_WHOLE && result != stored {
+            return Copied::Inexact(Rounded { at, stored: stored as i128, result });
         }
     }
-    Laid::Yes
+    Copied::Yes
 }
 
 // A loop over vectors, as `Iterator::any` is not, in words as wide as a float: the row is in the processor's cache, and

@@ -4,7 +4,7 @@ mod loops;
 mod number;
 
 use half::{bf16, f16};
-use loops::{Laid, Stored, lay_float, lay_from, lay_whole};
+use loops::{Copied, Stored, copy_float, copy_from, copy_whole};
 pub use number::Cast;
 use number::Number;
 
@@ -12,7 +12,7 @@ use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::{Decode, Span, Values};
 
-/// Lays values `skip..skip + n` into `out`, where `n × channels` numbers of `dtype` fill `out` exactly.
+/// Copies values `skip..skip + n` into `out`, where `n × channels` numbers of `dtype` fill `out` exactly.
 ///
 /// Whole numbers go to whole numbers or floats, floats to floats. A whole number that the target cannot hold exactly is an
 /// error, never another number: 257 is not bfloat16. Fractions are rounded, and one that would become infinite is an error.
@@ -23,10 +23,10 @@ use crate::record::{Decode, Span, Values};
 pub fn copy_values(values: &Values<'_>, skip: usize, out: &mut [u8], dtype: DType) -> Result<()> {
     match cast_values(values, skip, out, dtype)? {
         None => Ok(()),
-        // Read as float32, which has been told.
+        // Read as float32, which has been reported.
         Some(_) if dtype != DType::F64 && matches!(values.decode, Decode::Single | Decode::Literal) => Ok(()),
-        Some(Rounded { stored, laid, .. }) => Err(Error::corrupt(format!(
-            "the number {stored} does not fit {dtype}, the dtype of the batch: it would turn into {laid}"
+        Some(Rounded { stored, result, .. }) => Err(Error::corrupt(format!(
+            "the number {stored} does not fit {dtype}, the dtype of the batch: it would turn into {result}"
         ))
         .hint("leave @as_dtype@ out for int64, or choose one with more digits")),
     }
@@ -40,10 +40,10 @@ pub struct Rounded {
     /// The number.
     pub stored: i128,
     /// What it was cast to.
-    pub laid: f64,
+    pub result: f64,
 }
 
-/// The same as numpy casts them: a whole number that a float dtype does not hold is the one next to it, or infinity. Gives the first
+/// Copies values as numpy casts them: a whole number that a float dtype does not hold is the one next to it, or infinity. Gives the first
 /// such number.
 ///
 /// # Errors
@@ -67,36 +67,36 @@ pub fn cast_values(
     };
     let from = Stored { bytes, big_endian: values.element.big_endian, decode };
     let fits = match values.element.dtype {
-        DType::Bool if dtype == DType::Bool => lay_whole::<u8, u8>(from, out),
-        DType::Bool | DType::U8 => lay_from::<u8>(from, out, dtype),
-        DType::U16 => lay_from::<u16>(from, out, dtype),
-        DType::U32 => lay_from::<u32>(from, out, dtype),
-        DType::U64 => lay_from::<u64>(from, out, dtype),
-        DType::I8 => lay_from::<i8>(from, out, dtype),
-        DType::I16 => lay_from::<i16>(from, out, dtype),
-        DType::I32 => lay_from::<i32>(from, out, dtype),
-        DType::I64 => lay_from::<i64>(from, out, dtype),
-        DType::F16 => lay_float::<f16>(from, out, dtype),
-        DType::Bf16 => lay_float::<bf16>(from, out, dtype),
-        DType::F32 => lay_float::<f32>(from, out, dtype),
-        DType::F64 => lay_float::<f64>(from, out, dtype),
+        DType::Bool if dtype == DType::Bool => copy_whole::<u8, u8>(from, out),
+        DType::Bool | DType::U8 => copy_from::<u8>(from, out, dtype),
+        DType::U16 => copy_from::<u16>(from, out, dtype),
+        DType::U32 => copy_from::<u32>(from, out, dtype),
+        DType::U64 => copy_from::<u64>(from, out, dtype),
+        DType::I8 => copy_from::<i8>(from, out, dtype),
+        DType::I16 => copy_from::<i16>(from, out, dtype),
+        DType::I32 => copy_from::<i32>(from, out, dtype),
+        DType::I64 => copy_from::<i64>(from, out, dtype),
+        DType::F16 => copy_float::<f16>(from, out, dtype),
+        DType::Bf16 => copy_float::<bf16>(from, out, dtype),
+        DType::F32 => copy_float::<f32>(from, out, dtype),
+        DType::F64 => copy_float::<f64>(from, out, dtype),
     };
     match fits {
-        Laid::Yes => Ok(None),
-        Laid::TooLarge => Err(Error::corrupt(format!(
+        Copied::Yes => Ok(None),
+        Copied::TooLarge => Err(Error::corrupt(format!(
             "a {} number does not fit {dtype}, the dtype of the batch",
             values.element.dtype
         ))
         .hint("choose a wider @as_dtype@")),
-        Laid::Inexact(rounded) => Ok(Some(rounded)),
-        Laid::Fraction => {
+        Copied::Inexact(rounded) => Ok(Some(rounded)),
+        Copied::Fraction => {
             Err(Error::config(format!("{} values cannot be stored as {dtype}", values.element.dtype))
                 .hint("choose @as_dtype=float32@"))
         }
     }
 }
 
-/// The same of the values that are in `span`, whose record an error names.
+/// Copies the values of `span`; an error names its record.
 ///
 /// # Errors
 /// As [`copy_values`].
@@ -131,11 +131,11 @@ pub fn fill_value(out: &mut [u8], dtype: DType, value: i64) {
     }
 }
 
-/// The same of a value that is in no record: an EOS token.
+/// Writes one token ID that is in no record, such as an EOS token, as `dtype`.
 ///
 /// # Errors
 /// `Config` when `dtype` does not hold it exactly.
-pub fn lay_value(out: &mut [u8], dtype: DType, value: i64) -> Result<()> {
+pub fn write_value(out: &mut [u8], dtype: DType, value: i64) -> Result<()> {
     if !holds(dtype, value) {
         return Err(Error::config(format!(
             "the token ID {value} between records does not fit {dtype}, the dtype of the batch"
@@ -148,14 +148,14 @@ pub fn lay_value(out: &mut [u8], dtype: DType, value: i64) -> Result<()> {
 
 /// Whether a batch of `dtype` holds the whole number `value` and not one near it.
 pub fn holds(dtype: DType, value: i64) -> bool {
-    let laid = match dtype {
+    let float = match dtype {
         DType::F16 => f16::from_f64(value as f64).to_f64(),
         DType::Bf16 => bf16::from_f64(value as f64).to_f64(),
         DType::F32 => f64::from(value as f32),
         DType::F64 => value as f64,
         whole => return whole.holds(value),
     };
-    value.is_kept_as(laid)
+    value.is_kept_as(float)
 }
 
 #[cfg(test)]
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use crate::array::Element;
 
-    fn lay(bytes: &[u8], element: Element, decode: Decode, dtype: DType) -> Result<Vec<u8>> {
+    fn copied(bytes: &[u8], element: Element, decode: Decode, dtype: DType) -> Result<Vec<u8>> {
         let mut out = crate::array::Buffer::zeroed(bytes.len() / element.size() * dtype.size());
         let values = Values { bytes, element, channels: 1, decode };
         copy_values(&values, 0, out.bytes_mut(), dtype)?;
@@ -180,28 +180,34 @@ mod tests {
 
     #[test]
     fn u16_widens_to_i64_in_either_byte_order() {
-        let little = lay(&[1, 0, 255, 255], Element::little(DType::U16), Decode::Plain, DType::I64).unwrap();
+        let little =
+            copied(&[1, 0, 255, 255], Element::little(DType::U16), Decode::Plain, DType::I64).unwrap();
         assert_eq!(i64s(&little), [1, 65535]);
         let big = Element { dtype: DType::U16, big_endian: true };
-        assert_eq!(i64s(&lay(&[0, 1, 255, 254], big, Decode::Plain, DType::I64).unwrap()), [1, 65534]);
+        assert_eq!(i64s(&copied(&[0, 1, 255, 254], big, Decode::Plain, DType::I64).unwrap()), [1, 65534]);
     }
 
     #[test]
     fn a_number_that_does_not_fit_is_an_error() {
-        let e = lay(&3_000_000_000u32.to_le_bytes(), Element::little(DType::U32), Decode::Plain, DType::I32)
-            .unwrap_err();
+        let e =
+            copied(&3_000_000_000u32.to_le_bytes(), Element::little(DType::U32), Decode::Plain, DType::I32)
+                .unwrap_err();
         assert_eq!(e.kind(), crate::Kind::Corrupt);
-        assert!(lay(&(-1i64).to_le_bytes(), Element::little(DType::I64), Decode::Plain, DType::U64).is_err());
         assert!(
-            lay(&u64::MAX.to_le_bytes(), Element::little(DType::U64), Decode::Plain, DType::I64).is_err()
+            copied(&(-1i64).to_le_bytes(), Element::little(DType::I64), Decode::Plain, DType::U64).is_err()
         );
-        assert!(lay(&(-1i8).to_le_bytes(), Element::little(DType::I8), Decode::Plain, DType::U16).is_err());
+        assert!(
+            copied(&u64::MAX.to_le_bytes(), Element::little(DType::U64), Decode::Plain, DType::I64).is_err()
+        );
+        assert!(
+            copied(&(-1i8).to_le_bytes(), Element::little(DType::I8), Decode::Plain, DType::U16).is_err()
+        );
     }
 
     #[test]
     fn floats_do_not_become_whole_numbers() {
-        let e =
-            lay(&1.5f32.to_le_bytes(), Element::little(DType::F32), Decode::Plain, DType::I64).unwrap_err();
+        let e = copied(&1.5f32.to_le_bytes(), Element::little(DType::F32), Decode::Plain, DType::I64)
+            .unwrap_err();
         assert_eq!(e.kind(), crate::Kind::Config);
     }
 
@@ -215,21 +221,21 @@ mod tests {
             (1e300f64.to_le_bytes().to_vec(), DType::F64, DType::F32),
         ];
         for (bytes, stored, dtype) in too_large {
-            let e = lay(&bytes, Element::little(stored), Decode::Plain, dtype).unwrap_err();
+            let e = copied(&bytes, Element::little(stored), Decode::Plain, dtype).unwrap_err();
             assert_eq!(e.kind(), crate::Kind::Corrupt, "{stored} to {dtype}");
         }
         // What is infinite, or no number, stays so; what only loses digits is rounded.
         let stored: Vec<u8> = [f64::INFINITY, f64::NEG_INFINITY, 0.1].map(f64::to_le_bytes).concat();
-        let laid = lay(&stored, Element::little(DType::F64), Decode::Plain, DType::F32).unwrap();
-        assert_eq!(f32s(&laid), [f32::INFINITY, f32::NEG_INFINITY, 0.1]);
+        let narrowed = copied(&stored, Element::little(DType::F64), Decode::Plain, DType::F32).unwrap();
+        assert_eq!(f32s(&narrowed), [f32::INFINITY, f32::NEG_INFINITY, 0.1]);
         let nan =
-            lay(&f64::NAN.to_le_bytes(), Element::little(DType::F64), Decode::Plain, DType::F32).unwrap();
+            copied(&f64::NAN.to_le_bytes(), Element::little(DType::F64), Decode::Plain, DType::F32).unwrap();
         assert!(f32s(&nan)[0].is_nan());
     }
 
     #[test]
-    fn a_whole_number_is_laid_exactly_or_not_at_all() {
-        // The first whole number that a float of so many digits does not have, and its even neighbour, which it has.
+    fn a_whole_number_is_copied_exactly_or_not_at_all() {
+        // The first whole number that a float of `digits` digits does not have, and its even neighbour, which it has.
         let digits = [(DType::Bf16, 8), (DType::F16, 11), (DType::F32, 24), (DType::F64, 53)];
         for (dtype, digits) in digits {
             for stored in [DType::U16, DType::I16, DType::U32, DType::I32, DType::U64, DType::I64] {
@@ -251,7 +257,7 @@ mod tests {
                     };
                     let odd = (1u64 << digits) + 1;
                     let even = bytes(&[0, odd - 2, odd - 1, 1 << (bits - 1)]);
-                    let kept = lay(&even, element, Decode::Plain, dtype);
+                    let kept = copied(&even, element, Decode::Plain, dtype);
                     // 2^16 and more are not float16.
                     assert_eq!(kept.is_ok(), dtype != DType::F16 || bits <= 16, "{stored} to {dtype}");
                     for (numbers, decode) in
@@ -261,7 +267,7 @@ mod tests {
                         if numbers.iter().any(|number| *number > most) {
                             continue;
                         }
-                        let e = lay(&bytes(&numbers), element, decode, dtype).unwrap_err();
+                        let e = copied(&bytes(&numbers), element, decode, dtype).unwrap_err();
                         assert_eq!(e.kind(), crate::Kind::Corrupt, "{stored} to {dtype}");
                         assert!(
                             e.message().contains(&format!("the number {odd} does not fit {dtype}")),
@@ -274,10 +280,10 @@ mod tests {
         // The largest numbers of 64 bits, which rounding makes larger than any of them.
         for (bytes, stored) in [(u64::MAX.to_le_bytes(), DType::U64), (i64::MAX.to_le_bytes(), DType::I64)] {
             for dtype in [DType::F32, DType::F64] {
-                assert!(lay(&bytes, Element::little(stored), Decode::Plain, dtype).is_err());
+                assert!(copied(&bytes, Element::little(stored), Decode::Plain, dtype).is_err());
             }
         }
-        let least = lay(&i64::MIN.to_le_bytes(), Element::little(DType::I64), Decode::Plain, DType::F32);
+        let least = copied(&i64::MIN.to_le_bytes(), Element::little(DType::I64), Decode::Plain, DType::F32);
         assert_eq!(f32s(&least.unwrap()), [i64::MIN as f32]);
         for (dtype, exact, inexact) in [
             (DType::Bf16, 1 << 20, 257),
@@ -292,24 +298,31 @@ mod tests {
     #[test]
     fn flags_are_shifted_away_and_scales_applied() {
         let shifted =
-            lay(&[7, 0, 0, 0], Element::little(DType::U32), Decode::Shift { bits: 1 }, DType::I64).unwrap();
+            copied(&[7, 0, 0, 0], Element::little(DType::U32), Decode::Shift { bits: 1 }, DType::I64)
+                .unwrap();
         assert_eq!(i64s(&shifted), [3]);
         let affine = Decode::Affine { mul: 2.0, add: 1.0, sub: 3.0, div: 4.0 };
-        let scaled = lay(&[5u8, 9], Element::little(DType::U8), affine, DType::F32).unwrap();
+        let scaled = copied(&[5u8, 9], Element::little(DType::U8), affine, DType::F32).unwrap();
         assert_eq!(f32s(&scaled), [2.0, 4.0]);
         let scaled = Decode::Scaled { mul: 2.0, add: 1e9, sub: 1e9 + 3.0, div: 4.0 };
         assert_eq!(
-            f32s(&lay(&[5u8, 9], Element::little(DType::U8), scaled, DType::F32).unwrap()),
+            f32s(&copied(&[5u8, 9], Element::little(DType::U8), scaled, DType::F32).unwrap()),
             [1.75, 3.75]
         );
         let single =
-            lay(&16_777_217i64.to_le_bytes(), Element::little(DType::I64), Decode::Single, DType::F64);
+            copied(&16_777_217i64.to_le_bytes(), Element::little(DType::I64), Decode::Single, DType::F64);
         // All digits where they are asked for.
         assert_eq!(single.unwrap(), 16_777_217f64.to_le_bytes());
         let literal = 0.1f64.to_le_bytes();
-        assert_eq!(lay(&literal, Element::little(DType::F64), Decode::Literal, DType::F64).unwrap(), literal);
+        assert_eq!(
+            copied(&literal, Element::little(DType::F64), Decode::Literal, DType::F64).unwrap(),
+            literal
+        );
         let half = f16::from_f32(1.5).to_le_bytes();
-        assert_eq!(f32s(&lay(&half, Element::little(DType::F16), Decode::Plain, DType::F32).unwrap()), [1.5]);
+        assert_eq!(
+            f32s(&copied(&half, Element::little(DType::F16), Decode::Plain, DType::F32).unwrap()),
+            [1.5]
+        );
     }
 
     #[test]

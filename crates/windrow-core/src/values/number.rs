@@ -16,17 +16,17 @@ pub trait Number: Copy {
     fn to_f64(self) -> f64;
     /// As a whole number, where it is of such a type.
     fn whole(self) -> Option<i128>;
-    /// Whether the float it was laid as tells it: a whole number to its last digit, another one as finite.
-    fn is_kept_as(self, laid: f64) -> bool {
+    /// Whether the float that it was cast to keeps it: a whole number to its last digit, another one as finite.
+    fn is_kept_as(self, float: f64) -> bool {
         match self.whole() {
             // Infinity becomes the largest i128, which no number here is.
-            Some(whole) => laid as i128 == whole,
-            None => !laid.is_infinite() || !self.to_f64().is_finite(),
+            Some(whole) => float as i128 == whole,
+            None => !float.is_infinite() || !self.to_f64().is_finite(),
         }
     }
 }
 
-/// A number of a float type as it is laid.
+/// A number of a float type, as a batch has it.
 pub(super) trait Float: Copy {
     /// Whole numbers below this are all exact.
     const EXACT: f64;
@@ -128,7 +128,7 @@ const LARGEST_F16: f64 = 65_504.0;
 const LARGEST_BF16: f64 = (2.0 - 1.0 / 128.0) * (1u128 << 127) as f64;
 
 // Of the short floats the bits are compared: widening each number takes longer than all else.
-macro_rules! laid {
+macro_rules! batch_float {
     ($($t:ty: $digits:expr, $largest:expr, $is_far:expr, $wide:expr);*) => {$(
         impl Float for $t {
             const EXACT: f64 = (1u64 << $digits) as f64;
@@ -142,7 +142,7 @@ macro_rules! laid {
         }
     )*};
 }
-laid!(
+batch_float!(
     f16: 11, LARGEST_F16, |x: f16| (0x6800..=0x7c00).contains(&(x.to_bits() & 0x7fff)), f16::to_f64;
     bf16: 8, LARGEST_BF16, |x: bf16| (0x4380..=0x7f80).contains(&(x.to_bits() & 0x7fff)), bf16::to_f64;
     f32: 24, f32::MAX as f64, |x: f32| x.abs() >= <f32 as Float>::EXACT as f32, f64::from;

@@ -1,4 +1,4 @@
-//! Whole records packed into bins of so many positions: no record is split, little is padded.
+//! Whole records packed into bins of a fixed number of positions: no record is split, little is padded.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Overlong {
 ///
 /// A record of n values takes n positions; its last position has no label. A record longer than `length` is cut: it
 /// reads `length + 1` values ([`Bins::apart`]: `length`) and takes `length` positions, the rest is counted as unseen. It is
-/// split or left out instead where [`Bins::with`] says so: the bins that its pieces fill stand right before the one that its last
+/// split or left out instead where [`Bins::with`] says so: the bins that its pieces fill come right before the one that its last
 /// piece is in. Empty records are skipped.
 ///
 /// ```
@@ -85,8 +85,8 @@ pub struct Bins {
 
 /// Which records are in which bin.
 enum Layout {
-    /// All records are equal: so many to a bin, in record order, whatever the strategy. Before each bin are those that its
-    /// records fill, `full` each.
+    /// All records have the same length: `per_bin` to a bin, in record order, whatever the strategy. Each record first fills
+    /// `full` bins by itself, which come before the bin of its rest.
     Even { per_bin: u64, full: u64, bins: u64, samples: u64 },
     /// By list: 12 bytes per record at most.
     Listed {
@@ -115,7 +115,7 @@ impl Bins {
         Bins::with(lengths, length, strategy, Overlong::Cut, None, true)
     }
 
-    /// The same bins, of which a record that is cut reads `length` values.
+    /// Makes a record that is cut read `length` values.
     ///
     /// # Errors
     /// As [`Bins::new`].
@@ -123,10 +123,10 @@ impl Bins {
         Bins::with(lengths, length, strategy, Overlong::Cut, None, false)
     }
 
-    /// The same bins, with this for records that are longer than one. `scope`: so many consecutive records are put together among
-    /// themselves, then the next ones, so that neighbouring bins hold neighbours; those of equal length are neighbours in any case.
-    /// `is_next`: a piece that the record goes on after reads the next value too, as its last label. Splitting takes 8 bytes per bin
-    /// more.
+    /// Sets what to do with records that are longer than a bin. `scope`: this number of consecutive records are packed together,
+    /// then the next ones, so that neighbouring bins hold neighbours; those of equal length are neighbours in any case.
+    /// `is_next`: a piece after which its record continues reads the next value too, as its last label. Splitting takes 8 bytes
+    /// more for each bin.
     ///
     /// # Errors
     /// As [`Bins::new`]; `Config` for a scope of 0; `Corrupt` where there are more pieces than 64 bits can count.
@@ -176,7 +176,7 @@ impl Bins {
         Ok(())
     }
 
-    // A piece that fills a bin. The record goes on after it.
+    // A piece that fills a bin. The record continues after it.
     fn read_full(&self, record: u64, piece: u64, out: &mut Vec<Piece>) {
         let start = piece * self.length;
         out.push(Piece::Read(Span { record, start, len: self.length + self.label }));

@@ -1,4 +1,4 @@
-//! One piece of every record: from its start, or from a place drawn anew each epoch.
+//! One piece of every record: from its start, or from a place drawn again each epoch.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -129,7 +129,7 @@ impl View for Cursor {
         };
         Ok(Coverage {
             used,
-            // Where a batch begins, the last values of the one before stand again.
+            // A batch begins with the last values of the one before.
             repeated: (self.batches - 1) * self.rows,
             padded: 0,
             unseen: self.stream.total() - used,

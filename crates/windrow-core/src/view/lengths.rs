@@ -21,7 +21,7 @@ pub(super) fn with_label(name: &str, length: u64, label: u64) -> Result<u64> {
     Ok(values)
 }
 
-/// What tells a cut without a value more for the last label from one with it.
+/// What tells a cut without an additional value for the last label from one with it.
 pub(super) fn apart(label: u64) -> &'static str {
     if label == 0 { ",apart" } else { "" }
 }
@@ -48,7 +48,7 @@ pub(super) fn check_record(record: u64, len: u64) -> Result<()> {
     if record < len { Ok(()) } else { Err(Error::out_of_range("record", record, len)) }
 }
 
-/// The length of every record where one look tells: none, one, or all known to be equal.
+/// The length of every record where it is known without a pass: no record, one record, or all known to be equal.
 pub(super) fn uniform(lengths: &dyn Lengths) -> Result<Option<u64>> {
     match lengths.len() {
         0 => Ok(Some(0)),
@@ -108,7 +108,7 @@ pub(super) enum RunningSums {
 }
 
 impl RunningSums {
-    /// One pass over the lengths, or none where they are uniform. `share` tells how many numbers a record of this
+    /// One pass over the lengths, or none where they are uniform. `share` gives how many numbers a record of this
     /// length gets (`None`: past 64 bits).
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use crate::record::{Draw, Lengths, Piece, Span};
 ///
 /// Block i reads the stream's values `i·length ..= i·length + length`: one value is shared with the next block, as the
 /// last label here and the first input there. [`Pack::apart`] leaves that one out: each value is in one block. A rest
-/// that fills no block is left out and counted in the coverage. With `eos`, that value stands after every record, also
+/// that fills no block is left out and counted in the coverage. With `eos`, that value comes after every record, also
 /// after an empty one.
 ///
 /// ```
@@ -32,7 +32,7 @@ pub struct Pack {
     /// Values that neighbouring blocks share.
     shared: u64,
     blocks: u64,
-    /// Whether a block that begins with an eos says after which record it stands.
+    /// Whether a block that begins with an eos names the record that ends there.
     tells_record: bool,
 }
 

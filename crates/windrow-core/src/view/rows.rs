@@ -14,7 +14,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// One sample for each of so many records.
+    /// One sample for each of `n_records` records.
     pub fn new(n_records: u64) -> Rows {
         Rows { n_records }
     }

@@ -12,7 +12,7 @@ use crate::record::{Draw, Lengths, Piece, Span};
 ///
 /// A record of L values has L - 1 pairs. Row by row, pairs are taken until the row is full; a record that does not fit
 /// continues in the next row. A piece of n pairs reads n + 1 values: the last of them is only a label. A row has `length`
-/// positions or, with buckets, as many as the smallest bucket that takes the pairs left in the record it starts in; the
+/// positions or, with buckets, the positions of the smallest bucket that takes the pairs left in the record it starts in; the
 /// largest one where none does. Only the last row can be short. [`Segments::apart`] cuts values instead: each takes a position,
 /// and none is read for a label only.
 ///
@@ -133,7 +133,7 @@ impl Segments {
     }
 }
 
-/// Positions of a row of so many pairs: the smallest bucket that takes them, the largest where none does.
+/// Positions of a row of `pairs` pairs: the smallest bucket that takes them, the largest where none does.
 fn target(buckets: &[u64], length: u64, pairs: u64) -> u64 {
     let fitting = buckets.iter().find(|bucket| **bucket >= pairs);
     fitting.or(buckets.last()).copied().unwrap_or(length)

@@ -29,7 +29,7 @@ pub enum Starts {
     /// A stride from one to the next.
     #[default]
     Strided,
-    /// As many as strided ones, each anywhere in the record, drawn anew each epoch.
+    /// Windows anywhere in the record, drawn again each epoch; their number is that of strided ones.
     Random,
     /// One, that ends with the record: what a forecast is evaluated on.
     Last,

@@ -38,7 +38,7 @@ fn open(folder: &Path, number: usize) -> Result<Arc<dyn Object>> {
     Ok(object)
 }
 
-/// Another process that opens files of the folder one after the other, `from` on, so many times.
+/// Another process that opens `count` files of the folder one after the other, from number `from` on.
 fn other(folder: &Path, from: usize, count: usize, limit: usize) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["cache::another_process", "--exact", "--test-threads=1", "--nocapture"])

@@ -57,22 +57,22 @@ fn shifted_inputs_are_zero_where_a_row_or_a_record_starts() {
 }
 
 #[test]
-fn shifted_rows_lay_the_fields_that_are_asked_for() {
+fn shifted_rows_have_the_fields_that_are_asked_for() {
     let lengths = [3, 0, 6];
-    let laid = |names: &[&str]| {
+    let batch_of = |names: &[&str]| {
         let toy = Toy::tokens(&lengths);
         let collate = Shifted::new(toy.schema(), 4, Some(DType::U32)).unwrap().only(names).unwrap();
         let feed = feed(toy, |t| Pack::apart(t, 4, None), |_, _| Arc::new(collate) as Arc<dyn Collate>);
         feed.batch(&[1, 0], 0).unwrap()
     };
-    let all = laid(&["targets", "inputs", "is_seq_start", "segment_ids", "position_ids"]);
+    let all = batch_of(&["targets", "inputs", "is_seq_start", "segment_ids", "position_ids"]);
     for names in [
         &["targets", "is_seq_start"][..],
         &["is_seq_start"],
         &["inputs"],
         &["position_ids", "targets", "inputs"],
     ] {
-        let some = laid(names);
+        let some = batch_of(names);
         assert_eq!(some.fields().iter().map(|f| &*f.name).collect::<Vec<_>>(), names);
         for (i, name) in names.iter().enumerate() {
             let there = all.fields().iter().position(|f| f.name == *name).unwrap();
@@ -145,7 +145,7 @@ fn bins_keep_records_apart() {
 }
 
 #[test]
-fn bins_lay_the_fields_that_are_asked_for() {
+fn bins_have_the_fields_that_are_asked_for() {
     const NAMES: [&str; 8] = [
         "max_seqlen",
         "input_ids",
@@ -156,7 +156,7 @@ fn bins_lay_the_fields_that_are_asked_for() {
         "cu_seqlens",
         "attention_mask",
     ];
-    let laid = |labels: Labels, names: &[&str]| {
+    let batch_of = |labels: Labels, names: &[&str]| {
         let toy = Arc::new(Toy::tokens(&[3, 7, 1]));
         let view =
             Bins::with(toy.clone(), 5, Strategy::FirstFit, Overlong::Split, None, labels == Labels::Next)
@@ -166,18 +166,18 @@ fn bins_lay_the_fields_that_are_asked_for() {
         Feed::new(toy, Arc::new(view), Arc::new(collate)).batch(&[0, 1, 2], 0).unwrap()
     };
     for labels in [Labels::Next, Labels::Same] {
-        let all = laid(labels, &NAMES);
+        let all = batch_of(labels, &NAMES);
         let of = |batch: &Batch, name: &str| {
             let field = batch.fields().iter().position(|field| field.name == name).unwrap();
             (batch.fields()[field].clone(), batch.bytes(field).to_vec())
         };
-        let usual = laid(labels, &[]);
+        let usual = batch_of(labels, &[]);
         assert_eq!(usual.fields().len(), 6);
         for field in usual.fields() {
             assert_eq!(of(&usual, &field.name), of(&all, &field.name));
         }
         for name in NAMES {
-            assert_eq!(of(&laid(labels, &[name]), name), of(&all, name), "{name} alone");
+            assert_eq!(of(&batch_of(labels, &[name]), name), of(&all, name), "{name} alone");
         }
         assert_eq!(all.get::<i32>("max_seqlen").unwrap(), [5, 3, 1]);
         assert_eq!(all.get::<i64>("attention_mask").unwrap(), [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]);
@@ -256,7 +256,7 @@ fn inputs_are_their_own_labels_but_where_they_are_not_learned() {
     );
     let batch = segments.batch(&[0, 1], 0).unwrap();
     assert_eq!(batch.get::<i64>("input_ids").unwrap(), [0, 1, 2, 3, 4, 1000, 1001, 0]);
-    // A row that goes on with a record begins with one that is learned.
+    // A row that continues a record begins with one that is learned.
     assert_eq!(batch.get::<i64>("labels").unwrap(), [-100, 1, 2, 3, 4, -100, 1001, -100]);
 }
 
@@ -331,7 +331,7 @@ fn rows_of_recycled_memory_hold_nothing_old() {
 }
 
 #[test]
-fn what_cannot_be_laid_is_refused_before_anything_is_read() {
+fn what_cannot_be_assembled_is_refused_before_anything_is_read() {
     let json = NextToken::new(Toy::json().schema(), 4, None, false, 0).unwrap_err();
     assert_eq!(json.kind(), Kind::Config);
     assert!(json.hint_text().unwrap().contains("windrow tokenize"), "{json}");

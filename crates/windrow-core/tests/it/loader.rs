@@ -172,7 +172,7 @@ fn mixtures_resume_and_share_out_like_one_view() {
 }
 
 #[test]
-fn an_error_comes_once_in_its_place_and_the_loader_goes_on() {
+fn an_error_comes_once_in_its_place_and_the_loader_continues() {
     for threads in [0, 1, 3] {
         let toy = Toy::tokens(&[50, 7, 50]);
         let plan = plan_of(toy, 3);
@@ -452,7 +452,7 @@ fn where_a_sample_is_delivered_counts_what_is_repeated_and_what_is_left_out() {
 }
 
 #[test]
-fn a_loader_that_learns_its_rank_late_goes_on_from_where_it_stands() {
+fn a_loader_that_learns_its_rank_late_continues_from_where_it_stands() {
     let per_rank = Options { batch: BatchSize::PerRank(5), ..options(0, 0, 1, 2) };
     let mut late = Loader::new(plan(), &per_rank).unwrap();
     late.set_shard(Shard::new(1, 2).unwrap()).unwrap();

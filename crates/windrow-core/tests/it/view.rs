@@ -275,13 +275,13 @@ proptest! {
             for piece in bin {
                 let Piece::Read(s) = *piece else { panic!("{piece:?}") };
                 let end = s.start + s.len;
-                // A piece that its record goes on after is a bin by itself, and ends with a label.
+                // A piece after which its record continues is a bin by itself, and ends with a label.
                 let taken = if end - s.start > length { length } else { s.len };
-                let goes_on = is_next && s.start + taken < list[s.record as usize];
-                prop_assert_eq!(s.len, taken + u64::from(goes_on));
+                let continues = is_next && s.start + taken < list[s.record as usize];
+                prop_assert_eq!(s.len, taken + u64::from(continues));
                 prop_assert!(s.start % length == 0 && (taken == length || s.start + taken == list[s.record as usize]));
                 left = left.checked_sub(taken).expect("no bin over its length");
-                (inputs, labels) = (inputs + taken, labels + u64::from(goes_on));
+                (inputs, labels) = (inputs + taken, labels + u64::from(continues));
                 (s.start..s.start + taken).for_each(|value| *seen.entry((s.record, value)).or_default() += 1);
                 readers[s.record as usize].push(sample);
             }

@@ -8,7 +8,7 @@ use windrow_core::{Error, Result};
 use crate::protobuf::Fields;
 
 const WHAT: &str = "the sizes of a chunk";
-/// Data may expand to this much, or so many times its size; more is refused.
+/// Data may expand to this much, or to [`MOST_RATIO`] times its size; more is refused.
 const MOST_EXPANDED: u64 = 64 << 20;
 const MOST_RATIO: u64 = 1000;
 
@@ -17,7 +17,7 @@ pub(super) fn most_expanded(bytes: u64) -> u64 {
     MOST_EXPANDED.max(bytes.saturating_mul(MOST_RATIO))
 }
 
-/// Data that declares up to this much, or so many times its size, is expanded into memory for all of it at once; for more,
+/// Data that declares up to this much, or a multiple of its size, is expanded into memory for all of it at once; for more,
 /// memory grows with what comes.
 const ALLOCATED: u64 = 1 << 16;
 const ALLOCATED_RATIO: u64 = 32;

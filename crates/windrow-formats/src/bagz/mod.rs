@@ -23,7 +23,7 @@ use windrow_core::format::data_files::{DataFiles, gone};
 const LIMITS: &str = "limits.";
 /// Bytes of an end.
 const WIDTH: u64 = 8;
-/// A frame may expand to this much, or so many times its size; more is refused.
+/// A frame may expand to this much, or to [`MOST_RATIO`] times its size; more is refused.
 const MOST_EXPANDED: u64 = 1 << 20;
 const MOST_RATIO: u64 = 1000;
 

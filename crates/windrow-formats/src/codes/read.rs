@@ -1,4 +1,4 @@
-//! The codes of tracks by record number: lent from the map where they lie frame by frame, gathered where they do not.
+//! The codes of tracks by record number: borrowed from the map where they are stored frame by frame, gathered where they are not.
 
 use windrow_core::array::reserve;
 use windrow_core::format::Format;
@@ -73,8 +73,8 @@ impl Tracks {
         Ok(tracks)
     }
 
-    // Tracks of one number of frames, fewer than codebooks, where no codec has so many codebooks, or where codecs have as many
-    // as there are frames: their axes are swapped.
+    // Tracks with one number of frames, fewer than codebooks, where no codec has that number of codebooks, or where codecs have the
+    // number of frames as codebooks: their axes are swapped.
     fn transposed(&self) -> Option<Contradiction> {
         let (frames, channels) = (self.uniform?, self.schema.channels.unwrap_or(1) as u64);
         let is_unusual = channels > MOST_USUAL || USUAL.contains(&frames) && !DAC.contains(&channels);
@@ -113,7 +113,7 @@ impl Tracks {
         }
     }
 
-    fn is_lent(&self, grid: &Grid) -> bool {
+    fn is_borrowed(&self, grid: &Grid) -> bool {
         grid.in_order() && Some(grid.channels) == self.schema.channels && grid.element == self.schema.element
     }
 
@@ -195,7 +195,7 @@ impl Tracks {
     }
 }
 
-// A code as int64. A number with a fraction is none: of latents that were saved by mistake every one would become a code.
+// A code as int64. A number with a fraction is refused: of latents that were saved by mistake every one would become a code.
 fn whole(code: &[u8], element: Element) -> std::result::Result<[u8; 8], String> {
     use windrow_core::number::{Number, number};
     match number(code, element) {
@@ -237,7 +237,7 @@ impl Source for Tracks {
             channels: self.schema.channels.unwrap_or(1),
             decode: Decode::Plain,
         };
-        if !self.is_lent(grid) {
+        if !self.is_borrowed(grid) {
             self.gather(track, grid, span, scratch).map_err(|e| e.record(span.record))?;
             return Ok(values(scratch));
         }
@@ -264,7 +264,7 @@ impl Source for Tracks {
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         for (span, _) in spans {
             if let Ok((track, grid)) = self.checked(span)
-                && self.is_lent(grid)
+                && self.is_borrowed(grid)
             {
                 let (start, size) = grid.range(span.start, span.len);
                 self.files.prefetch(track, start, size);
@@ -274,7 +274,7 @@ impl Source for Tracks {
 
     fn touch(&self, span: Span) {
         if let Ok((track, grid)) = self.checked(span)
-            && self.is_lent(grid)
+            && self.is_borrowed(grid)
             && let Ok(object) = self.files.get(track)
         {
             let (start, size) = grid.range(span.start, span.len);

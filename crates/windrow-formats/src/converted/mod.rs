@@ -32,7 +32,7 @@ pub(super) use self::parts::Parts;
 pub(super) use self::shapes::{Reading, Shapes};
 pub(super) use self::writer::{Ended, Writer};
 
-/// Part of the cache file's name: another number, and everything is converted anew.
+/// Part of the cache file's name: a new number makes everything be converted again.
 const VERSION: &str = "series 6";
 const MAGIC: [u8; 8] = *b"wrseries";
 const HEADER: usize = 80;
@@ -62,7 +62,7 @@ pub(super) fn open(
     open_reading(format, probe, options, Reading::of(options), parse)
 }
 
-/// The same, where the format says more than the options do of what a series is.
+/// Opens what `probe` sees as [`open`] does, where the format says more than the options do of what a series is.
 ///
 /// # Errors
 /// As [`open`].
@@ -280,7 +280,7 @@ impl Converted {
         let damaged = || {
             Error::corrupt("a file of the cache is damaged")
                 .at(made.name())
-                .hint("delete it: it is made anew")
+                .hint("delete it: it is made again")
         };
         let mut scratch = Vec::new();
         let head = made.read(0, HEADER, &mut scratch).map_err(|_| damaged())?;
@@ -373,7 +373,7 @@ impl Converted {
         Error::corrupt("a file of the cache is damaged")
             .at(self.made.name())
             .record(record)
-            .hint("delete it: it is made anew")
+            .hint("delete it: it is made again")
     }
 
     /// Where the bytes of a span are in the converted file, and what they are.

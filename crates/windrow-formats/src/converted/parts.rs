@@ -42,7 +42,7 @@ impl<'o> Parts<'o> {
         Ok(&self.part[self.at..])
     }
 
-    /// Moves on by so many of the bytes ahead.
+    /// Moves on by `size` of the bytes ahead.
     pub(crate) fn consume(&mut self, size: usize) {
         self.at = (self.at + size).min(self.part.len());
     }

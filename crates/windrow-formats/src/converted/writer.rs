@@ -185,7 +185,7 @@ impl<'d> Writer<'d> {
         self.end_record_known(extras, extras.len() as u64, length, place)
     }
 
-    /// The same, where a plan knows `known` bytes of what is beside it.
+    /// Ends a record where a plan knows `known` bytes of what is beside it.
     pub(crate) fn end_record_known(
         &mut self,
         extras: &str,

@@ -148,7 +148,7 @@ impl Long {
     /// Takes in the line at this byte; `true` where another series begins.
     ///
     /// # Errors
-    /// `Config` for an ID that comes back or is not there, and for times that are not in order; `Corrupt` for one that is none.
+    /// `Config` for an ID that comes back or is not there, and for times that are not in order; `Corrupt` for a text that is not a time.
     pub(super) fn row(&mut self, place: u64, names: &[String]) -> Result<bool, Wrong> {
         let begins = self.series_of(place, names)?;
         if let Some(column) = self.time {
@@ -205,7 +205,7 @@ impl Long {
         Ok(true)
     }
 
-    // So many texts may be none of IDs; they are one series until one comes again.
+    // This many different texts may not be IDs; they are one series until one comes again.
     fn hold_no_more(&mut self) {
         let many = self.many.insert(Distinct::default());
         self.series.iter().for_each(|series| many.add(series.id.as_bytes()));
@@ -216,7 +216,7 @@ impl Long {
         self.seen = HashMap::new();
     }
 
-    /// Whether a text came again in more lines than are held: then they are read anew, and held. `create` gives an empty file.
+    /// Whether a text came again in more lines than are held: then they are read again, and held. `create` gives an empty file.
     ///
     /// # Errors
     /// `Io`.
@@ -227,7 +227,7 @@ impl Long {
         Ok(self.is_again)
     }
 
-    /// The same at the end, of texts that are apart, too.
+    /// Whether a text came again, asked at the end, of texts that are apart too.
     ///
     /// # Errors
     /// `Io`.

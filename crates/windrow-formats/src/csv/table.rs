@@ -388,7 +388,7 @@ impl Columns {
         }
     }
 
-    // `begins`: with the line another series begins, which may be counted anew.
+    // `begins`: with the line another series begins, which may be counted from 0 again.
     fn end_row(&mut self, begins: bool) {
         for (is_index, number) in self.is_index.iter_mut().zip(&self.row) {
             *is_index &= number.value.fract() == 0.0;
@@ -411,7 +411,7 @@ impl Columns {
 /// What a cell is to its column.
 enum Taken {
     Fits,
-    /// Text: the column is none of numbers.
+    /// Text: the column does not hold numbers.
     LeftOut,
     /// Text where a number was asked for.
     Wrong,

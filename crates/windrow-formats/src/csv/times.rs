@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 const SECOND: i128 = 1_000_000_000;
 const DAY: i128 = 86_400 * SECOND;
-/// What pandas calls a step of so many nanoseconds, the longest first.
+/// What pandas calls a step, with its nanoseconds, the longest first.
 const FIXED: [(&str, i128); 8] = [
     ("W", 7 * DAY),
     ("D", DAY),
@@ -224,9 +224,9 @@ impl Wrong {
 /// How times go on, of all series of a table.
 pub(super) struct Steps {
     before: Option<(Time, String)>,
-    /// How many steps are so long, and the first of them.
+    /// How many steps have each length, and the first of them.
     found: HashMap<i128, Step>,
-    /// The same in months, as long as all times are first days of months, or all last days.
+    /// Steps in months, as long as all times are first days of months, or all last days.
     months: HashMap<i64, Step>,
     are_first_days: bool,
     are_last_days: bool,
@@ -306,7 +306,7 @@ impl Steps {
         self.are_first_days || self.are_last_days
     }
 
-    /// By what all times go on; `None` where no series has two, and where they are numbers.
+    /// The step of all times; `None` where no series has two, and where they are numbers.
     ///
     /// # Errors
     /// `Config` for times that do not go on by one step, with the first line of another one than most.

@@ -96,7 +96,7 @@ pub(crate) fn expanded_inputs(manifest: &Manifest) -> impl Iterator<Item = &File
 
 fn stale(what: String, store: &dyn Store, key: &str) -> Error {
     Error::new(Kind::Stale, what).at(store.display(key)).hint(
-        "`windrow index --overwrite` (or `windrow tokenize --overwrite`) makes it anew; @trust=true@ reads it as it is",
+        "`windrow index --overwrite` (or `windrow tokenize --overwrite`) makes it again; @trust=true@ reads it as it is",
     )
 }
 

@@ -272,7 +272,7 @@ impl Forager {
         schema.vocab_size = options.vocab_size.or(known);
         let source = match &layout {
             Some(layout) => {
-                TokenSamples::laid_out(rows, files, schema, layout, &store.display(&key(SAMPLE_SCHEMA)))?
+                TokenSamples::arranged(rows, files, schema, layout, &store.display(&key(SAMPLE_SCHEMA)))?
             }
             None => {
                 let uniform = manifest.as_ref().and_then(|s| s.record_length);

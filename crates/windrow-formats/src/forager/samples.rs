@@ -50,8 +50,8 @@ impl TokenSamples {
         })
     }
 
-    /// Records arranged as a schema says: every claim in it is checked here.
-    pub(super) fn laid_out(
+    /// Records arranged as a schema declares: every declared value is checked here.
+    pub(super) fn arranged(
         rows: LocationRows,
         files: DataFiles,
         mut schema: Schema,

@@ -50,7 +50,7 @@ impl Format for GluonTs {
 pub(super) fn begins_with_a_row(head: &[u8]) -> bool {
     let mut row = Row::default();
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    // Ends with an error where the head does, or where it is clear that it is none.
+    // Ends with an error where the head ends, or where it is clear that it is not a row.
     let _ = Scan::new(text, 0, "").value(&mut row);
     row.has_start && row.has_target
 }

@@ -157,7 +157,7 @@ impl Chunks {
         }
     }
 
-    /// The bytes of an item, expanded; lent where they are in memory as they are.
+    /// The bytes of an item, expanded; borrowed where they are in memory as they are.
     ///
     /// # Errors
     /// As [`Chunks::place`]; `Corrupt` for what cannot be expanded.
@@ -217,7 +217,7 @@ fn check(object: &dyn Object, chunk: &Described, storage: Storage) -> Result<()>
     }
 }
 
-// The first byte behind the offsets of so many items.
+// The first byte after the offsets of `items` items.
 pub(super) fn offsets_end(items: u64) -> u64 {
     items.saturating_add(1).saturating_mul(4).saturating_add(4)
 }

@@ -16,7 +16,7 @@ const HEADER: u64 = 24;
 const ROW: u64 = 24;
 /// Frames that stay expanded: items that come one after the other are in the same one.
 const KEPT: usize = 8;
-/// A frame may expand to this much, or so many times its size; more is refused.
+/// A frame may expand to this much, or to [`MOST_RATIO`] times its size; more is refused.
 const MOST_EXPANDED: u64 = 64 << 20;
 const MOST_RATIO: u64 = 1000;
 
@@ -148,7 +148,7 @@ impl Kept {
     /// A frame of chunk `chunk`, expanded.
     ///
     /// # Errors
-    /// `Corrupt` when it is none, or expands to another size than the table says.
+    /// `Corrupt` when it is not a frame, or expands to another size than the table says.
     pub(super) fn frame(&self, object: &dyn Object, chunk: usize, frame: &Frame) -> Result<Arc<Vec<u8>>> {
         let kept = || self.frames.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, _, found)) =
@@ -180,7 +180,7 @@ impl Kept {
 /// What a zstd frame at `byte` of an object expands to.
 ///
 /// # Errors
-/// `Corrupt` when it is none, or expands to very many times its size.
+/// `Corrupt` when it is not a frame, or expands to very many times its size.
 pub(super) fn expand(object: &dyn Object, frame: &[u8], byte: u64) -> Result<Vec<u8>> {
     let most = MOST_EXPANDED.max((frame.len() as u64).saturating_mul(MOST_RATIO));
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Chunks as litdata's `optimize` lays them out, and the index at the end: tokens, or items that are dicts.
+//! Chunks as litdata's `optimize` writes them, and the index at the end: tokens, or items that are dicts.
 
 use serde_json::{Value as Json, json};
 use windrow_core::format::Format;

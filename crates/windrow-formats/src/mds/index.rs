@@ -188,7 +188,7 @@ impl ShardText {
     }
 }
 
-/// The first byte behind the offsets of so many samples.
+/// The first byte after the offsets of `samples` samples.
 pub(super) fn offsets_end(samples: u64) -> u64 {
     samples.saturating_add(1).saturating_mul(4).saturating_add(4)
 }

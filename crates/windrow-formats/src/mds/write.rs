@@ -1,4 +1,4 @@
-//! Shards as mosaicml-streaming's MDSWriter lays them out, and the index at the end.
+//! Shards as mosaicml-streaming's MDSWriter writes them, and the index at the end.
 
 use serde_json::{Value as Json, json};
 use windrow_core::format::Format;
@@ -199,7 +199,7 @@ impl Writer {
         })
     }
 
-    // Bytes of a shard with so many samples of so many bytes together.
+    // Bytes of a shard with `samples` samples of `bytes` bytes together.
     fn size_with(&self, bytes: u64, samples: u64) -> u64 {
         4 + 4 * (samples + 1) + self.config().to_string().len() as u64 + bytes
     }

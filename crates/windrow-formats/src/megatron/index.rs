@@ -48,7 +48,7 @@ impl Index {
     /// Reads the header. The borders of documents are not looked at where the data is to be trusted.
     ///
     /// # Errors
-    /// `Corrupt` when it is none, or its counts do not fit its size; `Unsupported` for another version.
+    /// `Corrupt` when it is not an index, or its counts do not fit its size; `Unsupported` for another version.
     pub(super) fn open(object: Arc<dyn Object>, trust: bool) -> Result<Index> {
         let wrong = |what: String| Error::corrupt(what).at(object.name());
         let unfinished =
@@ -64,7 +64,7 @@ impl Index {
             return Err(wrong(format!("expected an index that starts \"MMIDIDX\", found {found:?}"))
                 .byte(0)
                 .hint(
-                    "indexes of other kinds are written anew by Megatron's preprocess_data; @format=tokens@ reads the \
+                    "indexes of other kinds are written again by Megatron's preprocess_data; @format=tokens@ reads the \
                      .bin without one",
                 ));
         }

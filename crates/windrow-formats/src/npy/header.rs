@@ -39,7 +39,7 @@ impl Header {
     /// The header in the first bytes (at most [`MOST_PREFIX`]) of `size` bytes called `name`.
     ///
     /// # Errors
-    /// `Corrupt` naming the byte where the header is none, or when header and size contradict each other;
+    /// `Corrupt` naming the byte where the header is wrong, or when header and size contradict each other;
     /// `Unsupported` for numbers that are not series: objects, structures, complex numbers, text, times.
     pub(crate) fn of_prefix(prefix: &[u8], size: u64, name: &str) -> Result<Header> {
         parse(prefix, size).map_err(|e| e.or_at(name))

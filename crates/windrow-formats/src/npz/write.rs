@@ -87,7 +87,7 @@ impl RecordWriter for Writer {
         }
         if record.number >= MOST_MEMBERS {
             return Err(Error::config(format!(
-                "more than {MOST_MEMBERS} records: no reader takes an archive of so many"
+                "more than {MOST_MEMBERS} records: no reader takes an archive with more"
             ))
             .record(record.number)
             .hint("write shards"));

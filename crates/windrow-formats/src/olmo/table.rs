@@ -13,7 +13,7 @@ use windrow_core::source::Extras;
 use windrow_core::store::{Draft, Memory, Object, Store, cached, expanded_stream};
 use windrow_core::{Error, Kind, Result, row};
 
-/// Part of the cache file's name: another number, and every table is made anew.
+/// Part of the cache file's name: a new number makes every table be made again.
 const VERSION: &str = "documents of a csv 1";
 const MAGIC: [u8; 8] = *b"wr csv 1";
 const ROW: u64 = 24;
@@ -156,7 +156,7 @@ impl Table {
 }
 
 fn damaged(object: &dyn Object) -> Error {
-    Error::corrupt("a file of the cache is damaged").at(object.name()).hint("delete it: it is made anew")
+    Error::corrupt("a file of the cache is damaged").at(object.name()).hint("delete it: it is made again")
 }
 
 // The table of a `.csv.gz`, which is read twice: rows come before the metadata, and neither is held in memory.

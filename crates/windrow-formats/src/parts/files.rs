@@ -110,15 +110,15 @@ impl Files {
         if let Some(lengths) = slot.get() {
             return Ok(lengths);
         }
-        let lengths = self.lengths_anew(part)?;
+        let lengths = self.read_lengths(part)?;
         Ok(slot.get_or_init(|| Box::new(lengths)))
     }
 
-    /// The same, for the caller alone.
+    /// Reads the lengths of a part, for the caller alone.
     ///
     /// # Errors
     /// As [`Files::lengths`].
-    pub(super) fn lengths_anew(&self, part: usize) -> Result<PartLengths> {
+    pub(super) fn read_lengths(&self, part: usize) -> Result<PartLengths> {
         let (records, values, xxh3) = self.table.of(part);
         let size = records.checked_mul(WIDTH);
         let object = self.open(part, PartFile::Lengths, size)?;

@@ -15,7 +15,7 @@ use super::names::{FOLDER, JOBS, TABLE, file_name};
 use super::source::Records;
 use super::table::{Stored, Table};
 
-/// Up to so many parts are rows of the manifest.
+/// How many parts are rows of the manifest, at most.
 const MOST_ROWS: usize = 10_000;
 
 /// A data set in parts.

@@ -15,7 +15,7 @@ const MOST_BYTES: u64 = 1 << 30;
 /// More numbers per value than any data has.
 const MOST_CHANNELS: u64 = 1 << 16;
 const UNFINISHED: &str =
-    "the copy looks unfinished, or others changed it; `windrow prep merge` writes it anew";
+    "the copy looks unfinished, or others changed it; `windrow prep merge` writes it again";
 
 /// What the values of all parts have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Stored {
 pub(super) struct Table {
     /// Number of the first record of each part, and of all records at the end.
     pub(super) records: Vec<u64>,
-    /// The same of values.
+    /// Number of the first value of each part, and of all values at the end.
     pub(super) values: Vec<u64>,
     /// XXH3-64 of the lengths of each part.
     lengths_xxh3: Vec<u64>,

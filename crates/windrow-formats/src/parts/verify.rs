@@ -95,7 +95,7 @@ impl Looked<'_> {
     fn part(&self, part: usize, row: &PartRow, out: &mut Verifier<'_>) -> Result<()> {
         let name = |what| self.files.name(part, what);
         out.findings.checked_records += row.records;
-        let lengths = taken(self.files.lengths_anew(part), &name(PartFile::Lengths), out)?;
+        let lengths = taken(self.files.read_lengths(part), &name(PartFile::Lengths), out)?;
         let values = self.files.open(part, PartFile::Values, Some(row.bytes));
         if let Some(object) = taken(values, &name(PartFile::Values), out)? {
             out.looks_at(object.name());

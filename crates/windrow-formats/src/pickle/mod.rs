@@ -65,7 +65,7 @@ pub(super) fn parse_from(bytes: &[u8], start: usize, shapes: &mut Shapes<'_>) ->
         let mut machine = Machine::new(bytes, at, &mut budget);
         let value = machine.run().map_err(|e| e.or_at(&file))?;
         let end = machine.at();
-        // Several pickles in one file are so many records; one holds them.
+        // Several pickles in one file are a record each; one pickle holds all records.
         if at == start && end < bytes.len() {
             shapes.each_is_a_record();
         }

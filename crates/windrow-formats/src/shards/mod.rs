@@ -310,7 +310,7 @@ impl Source for Sequences {
         let element = self.table.element;
         let values = |bytes, decode| Values { bytes, element, channels: self.channels() as usize, decode };
         let failed = |e: Error| e.record(span.record);
-        // In the scratch of its own where the numbers are laid into the caller's, scaled.
+        // In a scratch of its own where the numbers are copied into the caller's, scaled.
         let mut stored = Vec::new();
         match self.table.pair(span.record)? {
             Pair::Double([std, mean]) => {

@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::meta::{Meta, STEP, Scaling};
 
-/// Part of the cache file's name: another number, and every table is made anew.
+/// Part of the cache file's name: a new number makes every table be made again.
 const VERSION: &str = "shards 2";
 /// Texts up to this size are read each time.
 const SHORT: u64 = 1 << 20;
@@ -320,10 +320,10 @@ fn word(bytes: &[u8]) -> u64 {
 }
 
 fn damaged(object: &dyn Object) -> Error {
-    Error::corrupt("a file of the cache is damaged").at(object.name()).hint("delete it: it is made anew")
+    Error::corrupt("a file of the cache is damaged").at(object.name()).hint("delete it: it is made again")
 }
 
-/// Lays a description down as a table.
+/// Writes a description as a table.
 fn write(meta: &Meta, out: &mut dyn Write) -> Result<()> {
     let places = places(meta);
     let uniform =

@@ -1,4 +1,4 @@
-//! Shards and their `meta.json`, as Time-MoE's converter lays them: all records as one row of numbers, cut into files of
+//! Shards and their `meta.json`, as Time-MoE's converter writes them: all records as one row of numbers, cut into files of
 //! equal length, and a list of where each record lies.
 
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ const OWN: [&str; 4] = ["offset", "length", "mean", "std"];
 /// What a shard holds unless something else is said.
 const USUAL_SHARD: u64 = 5 << 30;
 
-/// Shards of at most so many bytes.
+/// Shards of a largest size in bytes.
 pub(super) struct WriteShards {
     max_shard_bytes: u64,
     /// They store `(x - mean) / std` as float32, and mean and standard deviation of each record beside it.

@@ -11,7 +11,7 @@ use windrow_core::{Error, Kind, Result};
 
 use super::{AFTER, BEFORE, Shared, index, length};
 
-/// Part of the cache file's name: another number, and every table is made anew.
+/// Part of the cache file's name: a new number makes every table be made again.
 const VERSION: &str = "frames 1";
 const WIDTH: u64 = 8;
 /// Files up to this size are walked through each time.
@@ -84,7 +84,7 @@ impl Ends {
     fn damaged(&self) -> Error {
         Error::corrupt("a file of the cache is damaged")
             .at(self.table.name())
-            .hint("delete it: it is made anew")
+            .hint("delete it: it is made again")
     }
 
     /// Records in the file.

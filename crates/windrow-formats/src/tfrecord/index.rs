@@ -8,7 +8,7 @@ use windrow_core::{Error, Kind, Result};
 use super::{AFTER, BEFORE, Shared};
 
 const SUFFIXES: [&str; 2] = [".tfindex", ".idx"];
-/// Part of the cache file's name: another number, and every table is made anew.
+/// Part of the cache file's name: a new number makes every table be made again.
 pub(super) const VERSION: &str = "listed frames 1";
 /// Two numbers of 64 bits, and what is between and behind them.
 const LONGEST_LINE: u64 = 64;

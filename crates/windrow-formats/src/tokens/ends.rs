@@ -13,7 +13,7 @@ use windrow_core::{DType, Error, Kind, Result};
 
 use super::scan::{Id, scan};
 
-/// Part of the cache file's name: another number, and every table is made anew.
+/// Part of the cache file's name: a new number makes every table be made again.
 const VERSION: &str = "documents 1";
 const MAGIC: [u8; 8] = *b"wr docs1";
 const FOOTER: usize = 32;
@@ -148,10 +148,10 @@ fn number(bytes: &[u8; WIDTH]) -> u64 {
 }
 
 fn damaged(object: &dyn Object) -> Error {
-    Error::corrupt("a file of the cache is damaged").at(object.name()).hint("delete it: it is made anew")
+    Error::corrupt("a file of the cache is damaged").at(object.name()).hint("delete it: it is made again")
 }
 
-/// Lays down where the documents of `object` end. An ID after the last end is one more document.
+/// Writes where the documents of `object` end. An ID after the last end is one more document.
 fn write(object: &dyn Object, id: Id, ids: u64, out: &mut dyn Write) -> Result<()> {
     let (mut documents, mut last, mut uniform) = (0u64, 0u64, None);
     let mut bytes = Vec::new();

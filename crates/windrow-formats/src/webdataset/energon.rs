@@ -203,6 +203,6 @@ impl Splits {
     }
 
     fn wrong(&self, what: String) -> Error {
-        Error::corrupt(what).at(&self.name).hint("`energon prepare` writes it anew")
+        Error::corrupt(what).at(&self.name).hint("`energon prepare` writes it again")
     }
 }

@@ -15,7 +15,7 @@ use windrow_core::{Error, Kind, Result};
 use super::names::key_and_suffix;
 use super::tar::Walk;
 
-/// Part of the cache file's name: another number, and every table is made anew.
+/// Part of the cache file's name: a new number makes every table be made again.
 const VERSION: &str = "tar samples 1";
 const WIDTH: u64 = 8;
 /// Bytes behind the suffixes.
@@ -101,7 +101,7 @@ impl Table {
 }
 
 fn damaged(table: &dyn Object) -> Error {
-    Error::corrupt("a file of the cache is damaged").at(table.name()).hint("delete it: it is made anew")
+    Error::corrupt("a file of the cache is damaged").at(table.name()).hint("delete it: it is made again")
 }
 
 fn word(table: &dyn Object, at: u64) -> Result<u64> {

@@ -11,7 +11,7 @@ use super::super::npz::arrays_in;
 use super::super::payload::array_of_list;
 use windrow_core::format::columns::Kind;
 
-/// A compressed member may expand to this much, or so many times its size; more is refused.
+/// A compressed member may expand to this much, or to [`MOST_RATIO`] times its size; more is refused.
 const MOST_EXPANDED: u64 = 1 << 20;
 const MOST_RATIO: u64 = 1000;
 

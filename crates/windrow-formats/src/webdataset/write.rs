@@ -1,4 +1,4 @@
-//! Archives as tar and webdataset's ShardWriter lay them out: a member for every value, samples one after the other.
+//! Archives as tar and webdataset's ShardWriter write them: a member for every value, samples one after the other.
 
 use std::collections::HashSet;
 

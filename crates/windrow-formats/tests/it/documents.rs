@@ -84,8 +84,8 @@ fn other_ids_cut_elsewhere_and_are_another_data_set() {
 }
 
 #[test]
-fn a_table_of_the_cache_is_used_made_anew_and_never_believed_when_damaged() {
-    alone("documents::a_table_of_the_cache_is_used_made_anew_and_never_believed_when_damaged", |cache| {
+fn a_table_of_the_cache_is_used_made_again_and_never_believed_when_damaged() {
+    alone("documents::a_table_of_the_cache_is_used_made_again_and_never_believed_when_damaged", |cache| {
         let folder = folder_of(&[("a.bin", bytes(&stream(700_000, 0), DType::U16))]);
         let path = folder.path().join("a.bin");
         let table = || {

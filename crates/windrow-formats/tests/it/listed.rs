@@ -229,7 +229,7 @@ fn what_no_listing_tells_of_is_asked_for() {
     for folder_or_nothing in ["a", "a/b", "a/b/c", "a/b/dangling", "y", "a/y", "a/b/y", "a/b/c/y"] {
         assert!(!is_there(folder_or_nothing), "{folder_or_nothing}");
     }
-    // One that came after the listing is none of the data set that was listed.
+    // One that came after the listing does not belong to the data set that was listed.
     put(folder.path(), "a/b/new", b"1");
     assert!(!is_there("a/b/new"));
 }

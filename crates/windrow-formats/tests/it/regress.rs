@@ -46,7 +46,7 @@ fn r0002_claimed_sizes_past_64_bits_are_problems_of_their_files() {
     assert_eq!(found.checked_bytes, 4);
 }
 
-/// An end id that the batch's dtype cannot hold was laid as its low bits: another id.
+/// An EOS token that the batch's dtype cannot hold was written as its low bits: another token.
 #[test]
 fn r0003_an_end_id_that_does_not_fit_the_batch_is_an_error() {
     let store = Memory::new().with("a.bin", [1u8, 0, 2, 0]).with("b.bin", [3u8, 0]);
@@ -56,9 +56,9 @@ fn r0003_an_end_id_that_does_not_fit_the_batch_is_an_error() {
     for (eos, dtype, fits) in [(255, DType::U8, true), (256, DType::U8, false), (256, DType::U16, true)] {
         let view = Arc::new(Pack::new(source.clone(), 4, Some(eos)).unwrap());
         let collate = NextToken::new(source.schema(), 4, Some(dtype), false, 0).unwrap();
-        let laid = Feed::new(source.clone(), view, Arc::new(collate)).batch(&[0], 0);
-        assert_eq!(laid.is_ok(), fits, "{eos} as {dtype}");
-        assert!(laid.is_ok() || laid.unwrap_err().kind() == Kind::Config);
+        let batch = Feed::new(source.clone(), view, Arc::new(collate)).batch(&[0], 0);
+        assert_eq!(batch.is_ok(), fits, "{eos} as {dtype}");
+        assert!(batch.is_ok() || batch.unwrap_err().kind() == Kind::Config);
     }
 }
 
@@ -72,7 +72,7 @@ fn r0004_every_file_of_a_large_folder_is_read() {
     assert_eq!(open(FORMATS, &look, &options).unwrap().len(), many);
 }
 
-/// What a large tree holds was asked for anew by everybody who wanted to know.
+/// The listing of a large tree was asked for again by each caller.
 #[test]
 fn r0005_a_folder_is_walked_through_once() {
     for (name, bytes) in [("a.jsonl", &b"1\n"[..]), ("a.npy", &npy(3)), ("a.bin", &[1, 0, 2, 0])] {
@@ -105,7 +105,7 @@ impl Store for Counting {
     }
 }
 
-/// An array of so many bytes.
+/// An array of this number of bytes.
 fn npy(n: usize) -> Vec<u8> {
     let mut header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({n},), }}").into_bytes();
     header.resize(118 - 1, b' ');

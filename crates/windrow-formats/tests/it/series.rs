@@ -89,9 +89,9 @@ fn arrays_are_what_numpy_reads() {
 }
 
 #[test]
-fn stored_members_are_lent_from_the_map_and_compressed_ones_expanded_once() {
-    alone("series::stored_members_are_lent_from_the_map_and_compressed_ones_expanded_once", |cache| {
-        let lent = |name: &str| {
+fn stored_members_are_borrowed_from_the_map_and_compressed_ones_expanded_once() {
+    alone("series::stored_members_are_borrowed_from_the_map_and_compressed_ones_expanded_once", |cache| {
+        let borrowed = |name: &str| {
             let source = open(&golden("numpy").join(name)).unwrap();
             let mut scratch = Vec::new();
             let span = Span { record: 0, start: 0, len: source.length(0).unwrap() };
@@ -99,13 +99,13 @@ fn stored_members_are_lent_from_the_map_and_compressed_ones_expanded_once() {
             assert!(n > 0);
             scratch.is_empty()
         };
-        assert!(lent("stored.npz") && lent("f4.npy") && lent("big_f4.npy"));
+        assert!(borrowed("stored.npz") && borrowed("f4.npy") && borrowed("big_f4.npy"));
         assert_eq!(fs::read_dir(cache).unwrap().count(), 0);
         for _ in 0..2 {
-            assert!(lent("deflated.npz"));
+            assert!(borrowed("deflated.npz"));
             assert_eq!(fs::read_dir(cache).unwrap().count(), 1);
         }
-        assert!(!lent("two_d_fortran.npy"));
+        assert!(!borrowed("two_d_fortran.npy"));
     });
 }
 
@@ -131,8 +131,8 @@ fn shards_are_what_the_original_reads() {
             }
             let source = source.unwrap_or_else(|e| panic!("{name}: {e}"));
             assert_eq!(source.format(), "shards", "{name}");
-            let laid = name.starts_with("14_dtype_float");
-            conforms(&source, !laid, &name);
+            let is_float = name.starts_with("14_dtype_float");
+            conforms(&source, !is_float, &name);
             let ok = &told_case["expected"]["ok"];
             if let Some(expected) = ok["sequences"]["ok"].as_array() {
                 assert_eq!(source.len(), expected.len() as u64, "{name}");

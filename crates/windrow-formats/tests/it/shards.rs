@@ -1,5 +1,5 @@
 //! Descriptions of shards that are too long to be read each time: read once, kept in the cache as a table. Shards that are
-//! written anew while they are opened.
+//! written again while they are opened.
 
 use std::fmt::Write;
 use std::fs;
@@ -179,7 +179,7 @@ fn memory_does_not_grow_with_a_description_that_was_read() {
     });
 }
 
-/// A folder that is written anew while its files are opened.
+/// A folder that is written again while its files are opened.
 struct Rewritten {
     inner: Local,
     /// A folder that takes the place of another before a file of this name is opened.
@@ -219,7 +219,7 @@ impl Store for Rewritten {
 fn shards_of_two_writings_are_never_opened_together() {
     let meta = r#"{"num_sequences": 2, "dtype": "uint8", "files": {"d-1-of-2.bin": 2, "d-2-of-2.bin": 2},
         "scales": [{"offset": 0, "length": 2}, {"offset": 2, "length": 2}]}"#;
-    // The whole data set, a member of a folder of them, and one that has other shards after it was written anew.
+    // The whole data set, a member of a folder of them, and one that has other shards after it was written again.
     for (key, before, last) in [
         ("", "d-2-of-2.bin", "d-2-of-2.bin"),
         ("a", "d-2-of-2.bin", "d-2-of-2.bin"),

@@ -71,7 +71,7 @@ impl StreamWriter {
         })
     }
 
-    /// The same for what does not hold structs without fields.
+    /// Gives a field to structs without fields, for formats that cannot hold them.
     pub fn with_fields_in_structs(self) -> StreamWriter {
         StreamWriter { needs_fields: true, ..self }
     }

@@ -18,7 +18,7 @@ use super::place::{Draft, Place};
 use super::task::{changed, run_task, show_values};
 use crate::Report;
 use crate::write::{
-    Origin, PART, convert_from, lay, manifest_of, refuse_empty, stored_dtype, sum_of_lengths,
+    Origin, PART, convert_from, copy_part, manifest_of, refuse_empty, stored_dtype, sum_of_lengths,
 };
 
 /// What records are converted, and into what.
@@ -172,7 +172,7 @@ fn copied(
             if !numbers.resize_within(count * dtype.size()) {
                 numbers = Buffer::zeroed(count * dtype.size());
             }
-            lay(&values, start, numbers.bytes_mut(), dtype, record)?;
+            copy_part(&values, start, numbers.bytes_mut(), dtype, record)?;
             to.write(numbers.bytes())?;
             start += PART.min(len - start);
         }

@@ -27,7 +27,7 @@ use crate::tokenize::{Corpus, Done, TokenizeOptions, rules};
 const CHUNK: usize = 4 << 20;
 
 /// Writes what [`tokenize`](crate::tokenize()) would have written into `out` in one run with these options, which are those of
-/// the job. Nothing is tokenised: tokens are copied. A run that was stopped goes on.
+/// the job. Nothing is tokenised: tokens are copied. A run that was stopped continues.
 ///
 /// # Errors
 /// As [`tokenize`](crate::tokenize()); `Stale` when a task is not done; `Corrupt` when a part is not what its manifest says.

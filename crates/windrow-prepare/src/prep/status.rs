@@ -57,7 +57,7 @@ pub(super) fn each_part(
     take: &(dyn Fn(Part) -> Result<()> + Sync),
 ) -> Result<HashMap<String, u64>> {
     let store = place.store();
-    let listed = match store.walk_anew(layout.folder()) {
+    let listed = match store.walk_again(layout.folder()) {
         Ok(listed) => listed,
         Err(e) if e.kind() == Kind::NotFound => Vec::new(),
         Err(e) => return Err(e),

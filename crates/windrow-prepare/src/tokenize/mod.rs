@@ -40,7 +40,7 @@ const CHUNK: u64 = 1 << 20;
 /// Tokenises every text of the inputs and packs the token IDs into samples.
 ///
 /// Inputs are files of JSON Lines, or folders in which such files are found as [`crate::index()`] finds them, `.gz` and `.zst`
-/// expanded on the way, or pipes of such lines, which are read once: a run that was stopped begins anew; and files and folders whose records a format of `table` reads as rows, of which
+/// expanded on the way, or pipes of such lines, which are read once: a run that was stopped starts over; and files and folders whose records a format of `table` reads as rows, of which
 /// a column is the text, or several are what is encoded ([`Encode::takes`]). Rows are read once, in their order, and not kept in
 /// the cache. With a sample size S, documents, each followed by `eos`, are joined across lines and inputs and cut every S
 /// tokens; a sample belongs to the input of the line that completed it. Without, each document is a record.
@@ -63,7 +63,7 @@ pub fn tokenize(
     tokenize_from(table, &NoStores, inputs, out, encode, options, watch)
 }
 
-/// The same, where inputs may be URLs, which lead to `stores`. They are read as they come, each once.
+/// Tokenises inputs that may be URLs, which lead to `stores`. They are read as they come, each once.
 ///
 /// # Errors
 /// As [`tokenize`]; what a store says.
@@ -115,7 +115,7 @@ impl Corpus<'_> {
         self.make_unless(|_| Ok(()), pack)
     }
 
-    /// The same, where an output of this manifest, which was made with these options, is compared first.
+    /// Makes the output, unless one with this manifest, which was made with these options, is there already.
     fn make_unless(
         self,
         compare: impl Fn(&Manifest) -> Result<()>,
@@ -149,7 +149,7 @@ impl Corpus<'_> {
             }
             let manifest = writer.finish(described(wanted, &state, options))?.manifest;
             let targets: Vec<&str> = place.targets.iter().map(String::as_str).collect();
-            // An empty folder is as good as none. It goes now: a run that finishes this one must not replace what came into it
+            // An empty folder does not count. It goes now: a run that finishes this one must not replace what came into it
             // since.
             files::remove_if_empty(&place.out);
             files::sync_folder(&place.folder, options.durable)?;

@@ -35,7 +35,7 @@ const TEXT_XXH3: &str = "text_xxh3";
 ///
 /// # Errors
 /// That of `texts`; `NotFound` where there are none, unless that is allowed; `Config`, `Exists`; `Stale` where a stopped run had other
-/// texts, after which the same call begins anew; `Interrupted`; `Io`. The record of an error is the number of the text. Nothing visible has
+/// texts, after which the same call starts over; `Interrupted`; `Io`. The record of an error is the number of the text. Nothing visible has
 /// changed then.
 pub fn tokenize_texts(
     table: Table,

@@ -74,7 +74,7 @@ impl Work<'_> {
                 self.out.note(format!("{} was edited, or is damaged: {hint}", row.name));
             }
         }
-        // What describes the data is none of it.
+        // What describes the data is not counted with it.
         self.out.findings.checked_bytes = data;
         self.note_unlearned(manifest);
         self.note_without_hashes(manifest)

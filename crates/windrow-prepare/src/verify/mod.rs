@@ -48,7 +48,7 @@ pub fn verify(table: Table, path: &Path, options: &VerifyOptions, watch: &dyn Wa
     verify_from(table, &NoStores, path, options, watch)
 }
 
-/// The same, also for what is at a URL, which leads to `stores`.
+/// Checks as [`verify`] does, also what is at a URL, which leads to `stores`.
 ///
 /// # Errors
 /// As [`verify`]; what a store says; `Unsupported` for a URL with a query.
@@ -329,7 +329,7 @@ impl Work<'_> {
                 ));
                 continue;
             }
-            match Site::enter_anew(folder, task, true) {
+            match Site::start_over(folder, task, true) {
                 Ok(_) => {
                     self.out.note(format!("tidied up what a stopped run left: .{task}.tmp-*"));
                 }

@@ -11,8 +11,8 @@ use windrow_core::{Kind, Result};
 use super::Work;
 
 impl Work<'_> {
-    /// Checks what is at `key` below `root` by the format that recognises it, which is given; `None` when that is none,
-    /// or one whose content is checked elsewhere.
+    /// Checks what is at `key` below `root` by the format that recognises it, which is given; `None` when no format does,
+    /// or its content is checked elsewhere.
     pub(super) fn by_format(&mut self, root: &Path, key: &str) -> Result<Option<&'static dyn Format>> {
         let Some((probe, format)) = self.recognised(root, key)? else { return Ok(None) };
         let verifier = format.verifier();
@@ -71,7 +71,7 @@ impl Work<'_> {
         }
     }
 
-    /// The same for the files of a folder that are its records.
+    /// Checks each of the files of a folder that are its records.
     pub(super) fn each_by_itself(&mut self, root: &Path, entries: &[Entry]) -> Result<()> {
         let Some((_, format)) = self.recognised(root, "")? else { return Ok(()) };
         if format.verifier().content() != Content::Unknown {

@@ -44,8 +44,8 @@ pub(crate) fn refuse_empty(source: &dyn Source, options: &WriteOptions) -> Resul
     }
 }
 
-/// The same, where the values lie elsewhere too, as the writer of the format takes them: all else is asked of `source`, which comes
-/// from `origin`.
+/// Converts where the values are elsewhere too, as the writer of the format takes them: all else is asked of `source`, which
+/// comes from `origin`.
 pub(crate) fn convert_from(
     source: &dyn Source,
     values: &dyn Source,

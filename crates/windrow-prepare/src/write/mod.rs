@@ -13,4 +13,4 @@ pub use inputs::refuse_inputs;
 pub(crate) use origin::Origin;
 pub use origin::manifest_of;
 pub use writer::Writer;
-pub(crate) use writer::{PART, lay, stored_dtype};
+pub(crate) use writer::{PART, copy_part, stored_dtype};

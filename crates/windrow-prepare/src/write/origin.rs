@@ -37,7 +37,7 @@ impl Origin {
         })
     }
 
-    /// The same, where its files are called otherwise.
+    /// Sets other names for its files.
     pub(crate) fn of_files(self, files: Vec<FileRow>) -> Origin {
         Origin { files, ..self }
     }

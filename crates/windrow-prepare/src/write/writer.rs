@@ -75,7 +75,7 @@ impl Writer {
         Self::begin(out, schema, format, options, None, manifest(format, None))
     }
 
-    /// The same for records that were made from others: `manifest` says from which and how, and is found beside them.
+    /// Begins at `out`, for records that were made from others: `manifest` says from which and how, and is found beside them.
     ///
     /// # Errors
     /// As [`Writer::create`].
@@ -143,7 +143,7 @@ impl Writer {
         }
         let name = info.target.stem(name);
         // Before anything is refused: what a killed run began to show becomes whole, and the rest of it goes.
-        let site = Site::enter_anew(parent, name, options.durable)?;
+        let site = Site::start_over(parent, name, options.durable)?;
         let targets = format.names(name);
         let append_to = (options.append && files::exists(&path)).then_some(path.as_path());
         if append_to.is_none() {
@@ -297,7 +297,7 @@ impl Writer {
             self.numbers = Buffer::zeroed(size);
         }
         let (numbers, after) = self.numbers.bytes_mut().split_at_mut(count * width);
-        lay(values, start, numbers, self.dtype, self.records)?;
+        copy_part(values, start, numbers, self.dtype, self.records)?;
         if let Some(eos) = eos {
             after.copy_from_slice(&eos.to_le_bytes()[..width]);
         }
@@ -386,11 +386,17 @@ pub(crate) fn stored_dtype(
     })
 }
 
-/// Lays the values of a record from `start` on into `out`, which they fill.
+/// Copies the values of a record from `start` on into `out`, which they fill.
 ///
 /// # Errors
 /// `Config` naming record and value for a number that does not fit.
-pub(crate) fn lay(values: &Values<'_>, start: u64, out: &mut [u8], dtype: DType, record: u64) -> Result<()> {
+pub(crate) fn copy_part(
+    values: &Values<'_>,
+    start: u64,
+    out: &mut [u8],
+    dtype: DType,
+    record: u64,
+) -> Result<()> {
     copy_values(values, 0, out, dtype).map_err(|e| misfit(values, start, dtype, record, e))
 }
 

@@ -181,7 +181,7 @@ fn tracks_survive_a_stop() {
     }
 }
 
-/// Wants to stop after so many reports of progress.
+/// Wants to stop after a number of reports of progress.
 struct StopsAfter {
     left: AtomicU64,
 }
@@ -202,7 +202,7 @@ impl Watch for StopsAfter {
     }
 }
 
-/// The same texts as in [`inputs`], as rows of two files.
+/// The texts of [`inputs`], as rows of two files.
 fn rows() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let own = serde_json::json!({ "size_limit": 60_000 });
@@ -362,7 +362,7 @@ fn what_a_kill_between_the_renames_left_is_finished() {
             fs::rename(out.path().join(target), work.join(target)).unwrap();
         }
         let report = tokenize(FORMATS, &[input.path().into()], out.path(), &Ord, &options, &()).unwrap();
-        // What was not begun to be shown is made anew: another run decides whether it may replace what is there.
+        // What was not begun to be shown is made again: another run decides whether it may replace what is there.
         assert_eq!(report.unchanged, moved > 0, "{moved}");
         let mut found = tree(out.path());
         // A marker of which nothing is left to do is swept with the next task that writes.
@@ -381,7 +381,7 @@ fn a_kill_while_an_old_output_leaves_is_finished() {
     let want = tree(whole.path());
     let targets = ["windrow.sums", "windrow.json", "tokens.bin"];
     let leaving = ["tokens.bin.windrow.sums", "tokens.bin.windrow.json"];
-    // As a killed run leaves it: so many of the old names have left, then so many of the new ones have come.
+    // As a killed run leaves it: of `moved` moves the old names left first, then the new ones came.
     for moved in 1..=leaving.len() + targets.len() {
         let (left, come) = (moved.min(leaving.len()), moved.saturating_sub(leaving.len()));
         let out = tempfile::tempdir().unwrap();

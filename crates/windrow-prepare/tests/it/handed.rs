@@ -112,7 +112,7 @@ fn a_finished_output_is_unchanged_for_the_same_texts_alone() {
 }
 
 #[test]
-fn a_stopped_run_of_other_texts_is_told_and_begins_anew() {
+fn a_stopped_run_of_other_texts_is_told_and_starts_over() {
     let options = options(To::Tokens, None, 2);
     let failing = || all().take(30).chain([Err(Error::new(Kind::Config, "no"))]);
     let mut other = all().map(|text| text.map(|text| text.replace("17", "71")));

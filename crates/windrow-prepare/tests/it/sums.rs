@@ -162,7 +162,7 @@ fn every_layout_of_text_keeps_them() {
 }
 
 #[test]
-fn a_run_that_goes_on_keeps_the_same() {
+fn a_run_that_continues_keeps_the_same() {
     let input = text();
     for layout in [To::Forager, To::Tokens, To::Shards] {
         let options = |checkpoint_bytes| TokenizeOptions {

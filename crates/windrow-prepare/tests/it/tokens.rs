@@ -402,7 +402,7 @@ fn what_an_index_expanded_is_not_read_beside_what_is_compressed() {
     let base = folder_of(&[("code/c.jsonl", ABC), ("web/w.jsonl.gz", &gzip(ABC)), ("index/d.jsonl", ABC)]);
     let named = |index_folder: &str| IndexOptions { index_folder: index_folder.into(), ..Default::default() };
     assert_eq!(index(FORMATS, &base.path().join("web"), &named("index"), &()).unwrap().records, 2);
-    // Whatever the index is called and wherever it lies; a folder called index that is none is read.
+    // Whatever the index is called and wherever it is; a folder called index that is not an index is read.
     for name in ["lines", "again"] {
         assert_eq!(index(FORMATS, base.path(), &named(name), &()).unwrap().records, 6);
     }

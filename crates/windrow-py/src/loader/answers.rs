@@ -23,7 +23,7 @@ use crate::python::waiting::wait_while;
 ///
 /// Args:
 ///     a, b: a ``Loader``, the dict that ``loader.recipe()`` gives, or the path of a file that holds it.
-///     steps: compare so many at most, from the first that can differ.
+///     steps: compare at most this number, from the first that can differ.
 ///
 /// Returns:
 ///     A dict: ``same``; ``first``, None or a dict of step, epoch and what differs there; ``compared``, the steps that are the

@@ -26,8 +26,8 @@ use crate::python::said::{said, shown};
 ///     size: samples of a block; None takes those that are ``bytes``.
 ///     lanes: None takes the largest power of two up to 256 that divides the global batch and leaves each lane 8 blocks; 1 if none.
 ///     rows: None takes the global batch over the lanes.
-///     pool: blocks that a lane mixes; None takes so many that all lanes' are 4 times the global batch, at most a quarter of a
-///         lane's blocks, at least 2.
+///     pool: blocks that a lane mixes; None takes the number with which all lanes mix 4 times the global batch, at most a
+///         quarter of a lane's blocks, at least 2.
 ///     bytes: of a block, by the mean size of a sample; a number, or a text as ``"8MiB"``.
 ///
 /// Raises:

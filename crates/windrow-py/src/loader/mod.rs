@@ -162,7 +162,7 @@ impl Loader {
         self.running().stop(py)
     }
 
-    /// Ends the threads and frees the batches laid ahead; the next batch would start them again.
+    /// Ends the threads and frees the batches assembled ahead; the next batch would start them again.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
@@ -356,7 +356,7 @@ impl Loader {
         Ok(dict)
     }
 
-    /// The same in the text format that Prometheus collects, labelled with the rank.
+    /// Metrics in the text format that Prometheus collects, labelled with the rank.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"

@@ -44,7 +44,7 @@ impl Ranks {
             _ => return Err(raise(py, &Error::config("rank and world_size: only one of them is given"))),
         };
         if let Some(group) = &group {
-            // A group that is none is an error where it is written.
+            // A wrong group is an error where it is written.
             py.import("windrow.ranks")?.call_method1("check", (group,))?;
         }
         Ok(Ranks { group, known })

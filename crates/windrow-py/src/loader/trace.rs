@@ -65,7 +65,7 @@ pub(crate) fn _trace<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyResu
 ///     record: the record's number in its data set.
 ///     part: the view of a mixture: its name, or its number from 0.
 ///     epoch: the epoch, from 0.
-///     most: ends after so many.
+///     most: the largest number of positions that are found.
 ///
 /// Returns:
 ///     A list of dicts: step and row in the epoch, position, sample, and of a mix part_name. Steps that ``drop_last`` leaves out are not in it.

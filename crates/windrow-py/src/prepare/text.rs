@@ -37,7 +37,7 @@ fn absolute(path: &Path) -> String {
 }
 
 impl Tokenizer {
-    /// The same, for a task of its own.
+    /// The loaded tokenizer, for a task of its own.
     pub(crate) fn loaded(&self) -> text::Tokenizer {
         self.inner.clone()
     }

@@ -21,7 +21,7 @@ use crate::python::error::{OrRaise, raise};
 #[pyclass(frozen, module = "windrow._native")]
 pub(crate) struct Memory {
     batch: Batch,
-    // Where each field starts. Only the arrays handed out read or write there: Rust lays no reference over it again.
+    // Where each field starts. Only the arrays handed out read or write there: Rust takes no reference to it again.
     starts: Vec<Start>,
 }
 

@@ -41,7 +41,7 @@ impl<'py> FromPyObject<'_, 'py> for AnyDType {
     }
 }
 
-// What numpy says of something that is not a dtype; a Ctrl-C is none of that.
+// Whether numpy refused something that is not a dtype; a Ctrl-C does not count.
 fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py)
 }

@@ -70,7 +70,7 @@ impl Framework {
         }
     }
 
-    /// The same, whose batches lie in page-locked memory.
+    /// Puts batches in page-locked memory.
     ///
     /// # Errors
     /// `ConfigError` for another framework than torch, and where torch finds no device that memory could be locked for.
@@ -106,11 +106,11 @@ impl Framework {
                 Framework::Torch(torch) => torch.handed(memory, number)?,
                 Framework::Jax(asarray) => {
                     let array = field_array(memory, number, None)?;
-                    let laid = asarray.bind(py).call1((&array,))?;
+                    let converted = asarray.bind(py).call1((&array,))?;
                     if matches!(field.dtype, DType::I64 | DType::U64) {
-                        check_narrowed(&laid, &array, &field.name)?;
+                        check_narrowed(&converted, &array, &field.name)?;
                     }
-                    laid
+                    converted
                 }
             };
             dict.set_item(PyString::intern(py, &field.name), array)?;
@@ -121,13 +121,13 @@ impl Framework {
 }
 
 // jax makes 32-bit numbers of 64-bit ones outside its 64-bit mode, and wraps those that do not fit.
-fn check_narrowed(laid: &Bound<'_, PyAny>, array: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
-    let dtype = laid.getattr("dtype")?;
+fn check_narrowed(converted: &Bound<'_, PyAny>, array: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
+    let dtype = converted.getattr("dtype")?;
     if dtype.getattr("itemsize")?.extract::<usize>()? == 8 {
         return Ok(());
     }
-    let numpy = laid.py().import("numpy")?;
-    let narrow = numpy.call_method1("asarray", (laid,))?;
+    let numpy = converted.py().import("numpy")?;
+    let narrow = numpy.call_method1("asarray", (converted,))?;
     if numpy.call_method1("array_equal", (narrow, array))?.is_truthy()? {
         return Ok(());
     }
@@ -138,7 +138,7 @@ fn check_narrowed(laid: &Bound<'_, PyAny>, array: &Bound<'_, PyAny>, name: &str)
     // Stacked rows have the dtypes that they are stored in.
     let hint = "jax.config.update(\"jax_enable_x64\", True); \
                 views of token IDs also take dtype=\"uint32\", for IDs below 2^32";
-    Err(crate::python::error::raise(laid.py(), &error.hint(hint)))
+    Err(crate::python::error::raise(converted.py(), &error.hint(hint)))
 }
 
 /// One row of a batch as a dict of name → numpy array.
@@ -192,7 +192,7 @@ pub(crate) fn watch_worker(py: Python<'_>) -> PyResult<()> {
     worker_seed(py).map(drop)
 }
 
-/// In a worker process of torch's `DataLoader`: the number that it draws anew each epoch, the same for all its workers.
+/// In a worker process of torch's `DataLoader`: the number that it draws again each epoch, the same for all its workers.
 pub(crate) fn worker_seed(py: Python<'_>) -> PyResult<Option<u64>> {
     static ASK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static GUARD: PyOnceLock<()> = PyOnceLock::new();

@@ -61,7 +61,7 @@ pub(crate) fn of_argument(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
 /// How stores are asked, by the two options of functions that write.
 ///
 /// # Errors
-/// `ConfigError` for a time that is none.
+/// `ConfigError` for a time that is not a number of seconds.
 pub(crate) fn stores(given: &Bound<'_, PyDict>) -> PyResult<Options> {
     let store_options: Option<StoreOptions> = argument(given, "store_options")?;
     let timeout: Option<f64> = argument(given, "timeout")?;

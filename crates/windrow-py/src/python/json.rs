@@ -162,7 +162,7 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
             let value = self.value()?;
             let set = dict.set_item(key, value);
             self.made(set.map_err(Stop::from))?;
-            if !self.goes_on(b'}')? {
+            if !self.has_next(b'}')? {
                 return Some(dict.into_any());
             }
         }
@@ -179,13 +179,13 @@ impl<'t, 'py> Reader<'t, '_, 'py> {
             let value = self.value()?;
             let added = list.append(value);
             self.made(added.map_err(Stop::from))?;
-            if !self.goes_on(b']')? {
+            if !self.has_next(b']')? {
                 return Some(list.into_any());
             }
         }
     }
 
-    fn goes_on(&mut self, end: u8) -> Option<bool> {
+    fn has_next(&mut self, end: u8) -> Option<bool> {
         self.space();
         match self.peek() {
             b',' => {

@@ -23,7 +23,7 @@ pub(crate) fn wait_for<T: Send + 'static>(
     wait_while(py, move |_| work())
 }
 
-/// The same of work that asks whether anybody waits for it, and ends where nobody does.
+/// What work gives that asks whether anybody waits for it, and ends where nobody does.
 pub(crate) fn wait_while<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> Result<T> + Send + 'static,

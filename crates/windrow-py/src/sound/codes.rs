@@ -150,10 +150,10 @@ pub(crate) fn _draw_below(key: Key, n: u64) -> u64 {
     Draw::new(key.0, key.1, key.2, key.3).below(n, 0)
 }
 
-/// Lays codes and texts from Python's memory: what `windrow.compat.dia.collate_fn` is made of. `items`: (text, codes
+/// Assembles codes and texts from Python's memory: what `windrow.compat.dia.collate_fn` is made of. `items`: (text, codes
 /// `[T, C]`, key of the draws); `layout`: a `CodesLayout` as JSON. Tensors of torch.
 #[pyfunction]
-pub(crate) fn _lay_codes<'py>(
+pub(crate) fn _assemble_codes<'py>(
     py: Python<'py>,
     items: Vec<(Bound<'py, PyString>, Bound<'py, PyAny>, Key)>,
     layout: &str,

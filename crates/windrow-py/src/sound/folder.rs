@@ -67,7 +67,7 @@ pub(crate) fn _encode<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyRes
     json::plain(py, &watcher.finish(py, done)?)
 }
 
-/// Writes ``metadata.json`` of a folder of pre-encoded tracks anew: ``text``, ``length`` and ``channels`` of each.
+/// Rebuilds ``metadata.json`` of a folder of pre-encoded tracks: ``text``, ``length`` and ``channels`` of each.
 ///
 /// The prompt of ``song.pt`` is the first of ``song.txt`` and ``song_prompt.txt`` in each of the ``prompts`` folders,
 /// ``song.txt`` beside it, the same two in ``prompts/`` of the folder, and what the old description says. Other fields of that

@@ -57,7 +57,7 @@ impl Epochs {
 
     /// The epoch of each of these samples, by number.
     ///
-    /// Where none was said, those of a worker process of `DataLoader` begin at the number that it draws anew for all its
+    /// Where none was set, those of a worker process of `DataLoader` begin at the number that it draws again for all its
     /// workers each epoch, those of another process at 0; and a sample that comes again begins the next.
     pub(crate) fn of(&self, py: Python<'_>, samples: &[u64]) -> PyResult<Vec<u64>> {
         let seed = worker_seed(py)?;

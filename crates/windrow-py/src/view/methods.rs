@@ -27,7 +27,7 @@ impl View {
         item(py, Index::read(key, "sample", self.samples.len())?, self)
     }
 
-    /// The samples with these numbers, laid together: what ``DataLoader`` asks for. Tensors where torch is imported; of a
+    /// The samples with these numbers as one batch: what ``DataLoader`` asks for. Tensors where torch is imported; of a
     /// view of rows its records.
     fn __getitems__<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         items(py, &many(indices, "sample", self.samples.len())?, self)
@@ -49,7 +49,7 @@ impl View {
     /// [[6, 7], [0, 1]]
     fn batch<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let numbers = many(indices, "sample", self.samples.len())?;
-        framework::Framework::Numpy.batch(py, self.laid(py, &numbers)?)
+        framework::Framework::Numpy.batch(py, self.assembled(py, &numbers)?)
     }
 
     fn __iter__(this: &Bound<'_, Self>) -> Each {
@@ -163,7 +163,7 @@ impl Mix {
         item(py, Index::read(key, "sample", self.end())?, self)
     }
 
-    /// The samples with these numbers, laid together: what ``DataLoader`` asks for. Tensors where torch is imported; of a
+    /// The samples with these numbers as one batch: what ``DataLoader`` asks for. Tensors where torch is imported; of a
     /// view of rows its records.
     fn __getitems__<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         items(py, &many(indices, "sample", self.end())?, self)
@@ -194,7 +194,7 @@ impl Mix {
     }
 
     /// Says which epoch ``mix[i]`` is of: each part continues where it ended in the epoch before, and what is random is drawn
-    /// anew. Worker processes follow. Until it is called, ``mix[i]`` is of epoch 0.
+    /// again. Worker processes follow. Until it is called, ``mix[i]`` is of epoch 0.
     ///
     /// With ``stop="never"`` there is one endless epoch, whose numbers continue; the number given keys what is random alone.
     ///
@@ -295,7 +295,7 @@ fn item<'py>(py: Python<'py>, index: Index, of: &impl ByNumber) -> PyResult<Boun
         if of.is_rows() {
             return row::record(py, of.records(py, &[number])?.pop().unwrap_or(Value::Null));
         }
-        Ok(framework::row_of(&Memory::new(py, of.laid(py, &[number])?)?, 0)?.into_any())
+        Ok(framework::row_of(&Memory::new(py, of.assembled(py, &[number])?)?, 0)?.into_any())
     };
     match index {
         Index::One(number) => one(number),
@@ -310,7 +310,7 @@ fn items<'py>(py: Python<'py>, numbers: &[u64], of: &impl ByNumber) -> PyResult<
     if of.is_rows() {
         Ok(row::list(py, of.records(py, numbers)?)?.into_any())
     } else {
-        framework::rows(&Memory::new(py, of.laid(py, numbers)?)?, numbers.len())
+        framework::rows(&Memory::new(py, of.assembled(py, numbers)?)?, numbers.len())
     }
 }
 

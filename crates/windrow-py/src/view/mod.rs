@@ -31,7 +31,7 @@ use crate::view::epochs::Epochs;
 ///
 /// ``view[i]`` is a dict of name → writable numpy array of one sample; a slice, list or array of numbers gives a list of
 /// them. A view is a map-style data set for ``torch.utils.data.DataLoader``: it pickles by path, forks and spawns. What is
-/// random of a sample is drawn anew each time that it comes again; ``set_epoch`` says which draw it is. Made by
+/// random of a sample is drawn again each time that it comes again; ``set_epoch`` says which draw it is. Made by
 /// ``Dataset.pack``, ``windows``, ``records``, ``segments``, ``crop``, ``bins``, ``codes`` and ``rows``, whose samples are
 /// records as they are.
 ///
@@ -92,7 +92,7 @@ trait ByNumber {
     }
 
     /// The samples as one batch.
-    fn laid(&self, py: Python<'_>, numbers: &[u64]) -> PyResult<Batch> {
+    fn assembled(&self, py: Python<'_>, numbers: &[u64]) -> PyResult<Batch> {
         let picks = self.picked(py, numbers)?;
         let feeds = self.feeds();
         py.detach(|| batch_of(feeds, picks.into_iter())).or_raise(py)

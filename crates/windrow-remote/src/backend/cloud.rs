@@ -26,9 +26,9 @@ use crate::trouble::{Trouble, What};
 
 pub(super) struct Cloud {
     pub(super) store: Arc<dyn ObjectStore>,
-    /// The same.
+    /// The client again, for uploads in parts.
     pub(super) parts: Arc<dyn MultipartStore>,
-    /// The same, whose listings begin in the middle of a name.
+    /// The client again, for listings that begin in the middle of a name.
     pages: Arc<dyn PaginatedListStore>,
     encodings: Encodings,
 }

@@ -16,12 +16,12 @@ pub(super) fn coding(header: Option<&str>) -> Option<String> {
     (!codings.is_empty()).then(|| codings.join(", "))
 }
 
-/// Objects whose answers named a coding that their names do not tell.
+/// Objects whose answers named a coding that their names do not show.
 #[derive(Default)]
 pub(super) struct Encodings(Mutex<HashMap<String, String>>);
 
 impl Encodings {
-    /// Notes what an answer says. Names may tell it: of `a.jsonl.gz` the bytes are those of the file.
+    /// Notes what an answer says. Names may show it: of `a.jsonl.gz` the bytes are those of the file.
     ///
     /// # Errors
     /// A coding that nothing here undoes: formats know those of gzip and Zstandard by their first bytes.
@@ -59,9 +59,9 @@ mod tests {
             let encodings = Encodings::default();
             encodings.note(name, Some(header)).map(|()| encodings.of(name)).map_err(|trouble| trouble.said)
         };
-        let told = |coding: &str| Ok(Some(coding.to_string()));
-        assert_eq!(noted("a.bin", "GZIP"), told("gzip"));
-        assert_eq!(noted("a.bin", "aws-chunked, gzip"), told("gzip"));
+        let expected = |coding: &str| Ok(Some(coding.to_string()));
+        assert_eq!(noted("a.bin", "GZIP"), expected("gzip"));
+        assert_eq!(noted("a.bin", "aws-chunked, gzip"), expected("gzip"));
         assert_eq!(noted("a.bin", "aws-chunked"), Ok(None));
         assert_eq!(noted("a.bin", " identity"), Ok(None));
         assert_eq!(noted("a.jsonl.GZ", "x-gzip"), Ok(None));

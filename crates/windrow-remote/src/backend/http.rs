@@ -220,7 +220,7 @@ impl Http {
         self.whole.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    // The range of one byte tells the size as well; of a server that gives none, and says no length, the file comes whole.
+    // The range of one byte gives the size as well; a server without ranges, and without a length, sends the file whole.
     async fn without_length(&self, key: &str) -> Result<Meta, Trouble> {
         let answer = checked(get_range(&self.client, &self.url(key), 0..1, None).await?).await?;
         let tag = tag_of(answer.headers());
@@ -256,7 +256,7 @@ impl Http {
     }
 }
 
-// What bytes stand for that were packed so; `None` where that is more than `most`.
+// Expands bytes that were packed this way; `None` where the result is more than `most`.
 fn unpacked(bytes: &[u8], encoding: &str, most: u64) -> Result<Option<Vec<u8>>, Trouble> {
     let compression = match encoding {
         "gzip" | "x-gzip" => Compression::Gzip,

@@ -26,9 +26,9 @@ struct Hub {
     revision: String,
     /// What the revision was when it was first asked for.
     commit: OnceLock<String>,
-    /// Where a file really lies, until that expires: so a range costs no question to the Hub.
+    /// Where a file is stored, until that expires: so a range costs no request to the Hub.
     targets: Mutex<HashMap<String, String>>,
-    /// Where the last listing, by its first page and the number of its files, goes on.
+    /// Where the last listing, by its first page and the number of its files, continues.
     next: Mutex<Option<(String, usize, String)>>,
 }
 
@@ -218,7 +218,7 @@ impl Hub {
 impl Backend for Hub {
     fn head<'a>(&'a self, key: &'a str) -> Answer<'a, Meta> {
         Box::pin(async move {
-            // The API tells of one path as of a folder; a file is listed with what is beside it.
+            // The API describes one path as a folder; a file is listed with what is beside it.
             let mut found = Vec::new();
             let folder = windrow_core::store::key::folder_of(key);
             self.pages(folder, false, &mut found).await?;
@@ -270,7 +270,7 @@ impl Hub {
             }
             let page: Vec<Listed> = Self::json(answer).await?;
             found.extend(page.into_iter().filter(|item| item.kind == "file").map(Listed::meta));
-            // From here it goes on where it breaks off.
+            // A listing that breaks off continues from here.
             *self.next.lock().unwrap_or_else(PoisonError::into_inner) =
                 next.clone().map(|next| (first.clone(), found.len(), next));
         }

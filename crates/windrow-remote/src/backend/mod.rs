@@ -35,7 +35,7 @@ pub(crate) struct Meta {
     pub(crate) key: String,
     pub(crate) size: u64,
     pub(crate) tag: Option<String>,
-    /// XXH3-64 of its bytes in hexadecimal digits, where whoever put it there said so.
+    /// XXH3-64 of its bytes in hexadecimal digits, where its writer left it.
     pub(crate) hash: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) use bytes::Bytes;
 
 /// What an answer to a range holds.
 pub(crate) struct Got {
-    /// Size of the whole object, where it was said.
+    /// Size of the whole object, where the answer gave it.
     pub(crate) total: Option<u64>,
     pub(crate) tag: Option<String>,
     /// As [`Meta::hash`].
@@ -67,19 +67,19 @@ pub(crate) trait Backend: Send + Sync {
     /// All objects below a folder. What was found before a listing broke off is in `found`, and stays there.
     fn list<'a>(&'a self, prefix: &'a str, found: &'a mut Vec<Meta>) -> Answer<'a, ()>;
 
-    /// All objects whose keys begin so, where one request tells them; `None` where the store has no such request, or there are
+    /// All objects whose keys begin so, where one request lists them; `None` where the store has no such request, or there are
     /// more.
     fn names<'a>(&'a self, start: &'a str) -> Answer<'a, Option<Vec<Meta>>> {
         let _ = start;
         Box::pin(async { Ok(None) })
     }
 
-    /// The commit that a moving name stands for, where the store has such.
+    /// The commit that a moving name points to, where the store has such.
     fn commit(&self) -> Answer<'_, Option<String>> {
         Box::pin(async { Ok(None) })
     }
 
-    /// With what an object's bytes are packed though its name does not tell, as an answer said that came before.
+    /// With what an object's bytes are packed though its name does not show it, as an earlier answer said.
     fn encoding(&self, key: &str) -> Option<String> {
         let _ = key;
         None

@@ -33,11 +33,11 @@ impl Disk {
             return None;
         }
         if identity.size > LARGEST {
-            told(&Refusal::TooLarge(identity.size), &identity.url);
+            report(&Refusal::TooLarge(identity.size), &identity.url);
             return None;
         }
         let cache = Cache::new(limits.folder.clone(), limits.disk)
-            .inspect_err(|e| told(&Refusal::NoFolder(e.to_string()), &identity.url))
+            .inspect_err(|e| report(&Refusal::NoFolder(e.to_string()), &identity.url))
             .ok()?;
         Some(Disk {
             folder: Folder::new(cache.folder().to_path_buf(), identity),
@@ -60,13 +60,13 @@ impl Disk {
     }
 
     #[inline]
-    pub(super) fn lent(&self, start: u64, size: usize) -> Option<&[u8]> {
-        self.opened()?.lent(start, size)
+    pub(super) fn borrowed(&self, start: u64, size: usize) -> Option<&[u8]> {
+        self.opened()?.borrowed(start, size)
     }
 
     /// Copies a range that is there; whether it still was.
     pub(super) fn copy(&self, start: u64, out: &mut [u8]) -> bool {
-        whole(|| match self.lent(start, out.len()) {
+        whole(|| match self.borrowed(start, out.len()) {
             Some(bytes) => {
                 out.copy_from_slice(bytes);
                 true
@@ -83,7 +83,7 @@ impl Disk {
         }
     }
 
-    /// Writes the granules that lie in these bytes, as many as find room; which bytes are there now.
+    /// Writes the granules that are in these bytes, as far as there is room; gives the bytes that are there now.
     pub(super) fn put(&self, start: u64, bytes: &[u8]) -> Range<u64> {
         let nothing = start..start;
         let end = start + bytes.len() as u64;
@@ -99,7 +99,7 @@ impl Disk {
         };
         let granted = self.share.take(wanted, GRANULE);
         if granted == 0 && wanted > 0 {
-            told(&Refusal::Full, &self.folder.path().display().to_string());
+            report(&Refusal::Full, &self.folder.path().display().to_string());
             return nothing;
         }
         let Some(opened) = self.found_or_made() else {
@@ -187,7 +187,7 @@ impl Disk {
 
     fn turn_off(&self, refusal: &Refusal) {
         self.is_off.store(true, Ordering::Relaxed);
-        told(refusal, &self.folder.path().display().to_string());
+        report(refusal, &self.folder.path().display().to_string());
     }
 }
 
@@ -203,7 +203,7 @@ impl Drop for Disk {
 }
 
 /// Says once for each kind of reason why bytes go through memory.
-fn told(refusal: &Refusal, at: &str) {
+fn report(refusal: &Refusal, at: &str) {
     if refusal.is_first() {
         windrow_core::warn!("{refusal}\n  at: {at}\n  hint: {}", refusal.hint());
     }

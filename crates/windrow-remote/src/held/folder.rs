@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Why there is no copy on disk.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// It is not there, or not whole. Nobody is told.
+    /// It is not there, or not whole. Nothing is reported.
     Absent,
     Failed(io::Error),
     OtherMachine,
@@ -67,7 +67,7 @@ impl fmt::Display for Refusal {
 impl Refusal {
     pub(super) fn hint(&self) -> &'static str {
         match self {
-            Refusal::OtherData | Refusal::Changed => "remove the folder: it is made anew",
+            Refusal::OtherData | Refusal::Changed => "remove the folder: it is made again",
             Refusal::TooLarge(_) => "split the file into several",
             Refusal::Full => {
                 "set @cache_limit@ or WINDROW_CACHE_LIMIT to more, or WINDROW_CACHE or @cache@ to a folder with more space"

@@ -20,9 +20,9 @@ use self::disk::Disk;
 use self::pieces::{Pieces, Reading};
 use self::space::Share;
 
-/// Bytes on disk are checked and fetched by as many.
+/// Bytes on disk are checked and fetched in units of this size.
 const GRANULE: u64 = 64 << 10;
-/// What goes to memory is rounded to multiples of so many bytes: pages of a disk, and of memory.
+/// What goes to memory is rounded to multiples of this number of bytes: pages of a disk, and of memory.
 const UNIT: u64 = 4096;
 
 /// One version of one object.
@@ -30,7 +30,7 @@ const UNIT: u64 = 4096;
 pub(crate) struct Identity {
     pub(crate) url: String,
     pub(crate) size: u64,
-    /// An ETag, a generation or a commit; `""` where the store tells none, and then nothing is kept on disk.
+    /// An ETag, a generation or a commit; `""` where the store names none, and then nothing is kept on disk.
     pub(crate) tag: String,
 }
 
@@ -76,8 +76,8 @@ impl Held {
     /// A range as it lies on disk, where all of it does. To be read inside of [`whole`](windrow_core::store::whole), as
     /// every map.
     #[inline]
-    pub(crate) fn lent(&self, start: u64, size: usize) -> Option<&[u8]> {
-        self.disk.as_ref()?.lent(start, size)
+    pub(crate) fn borrowed(&self, start: u64, size: usize) -> Option<&[u8]> {
+        self.disk.as_ref()?.borrowed(start, size)
     }
 
     /// Copies a range; whether all of it was here. `out` holds anything where it was not.

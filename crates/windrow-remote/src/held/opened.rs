@@ -76,7 +76,7 @@ impl Opened {
     }
 
     #[inline]
-    pub(super) fn lent(&self, start: u64, size: usize) -> Option<&[u8]> {
+    pub(super) fn borrowed(&self, start: u64, size: usize) -> Option<&[u8]> {
         let end = start.checked_add(size as u64)?;
         let mut granule = start / GRANULE;
         while granule * GRANULE < end {

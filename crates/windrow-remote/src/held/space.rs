@@ -23,7 +23,7 @@ impl Share {
         Share::of_processes(cache, processes(std::env::var("LOCAL_WORLD_SIZE").ok().as_deref()))
     }
 
-    /// That of one of so many processes.
+    /// The share of one of `processes` processes.
     pub(super) fn of_processes(cache: Cache, processes: u64) -> Share {
         Share { cache, processes, is_full: AtomicBool::new(false) }
     }
@@ -64,7 +64,7 @@ impl Share {
         granted
     }
 
-    /// Of what was taken, so many bytes are on the disk now, and all others are given back.
+    /// Notes that of the `taken` bytes `written` are on the disk now; the others are given back.
     pub(super) fn wrote(&self, taken: u64, written: u64) {
         self.cache.wrote(taken, written);
         self.less(taken - written);

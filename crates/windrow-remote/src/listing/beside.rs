@@ -17,7 +17,7 @@ use crate::url::Scheme;
 
 impl Place {
     /// What is at a key that looks like a file's: asked for with what is beside it, and with the manifest of its folder. `None`
-    /// where the store does not tell so.
+    /// where the store does not list them in this way.
     ///
     /// # Errors
     /// What the store says.

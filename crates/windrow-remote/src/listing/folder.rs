@@ -13,7 +13,7 @@ use crate::backend::Meta;
 use crate::net;
 use crate::place::Place;
 
-/// From so many objects on, a manifest is worth its while.
+/// From this number of objects on, a manifest is worth its while.
 const MANY: usize = 10_000;
 
 impl Place {
@@ -26,13 +26,13 @@ impl Place {
         if let Some(manifest::Objects { objects, lacks }) = manifested {
             return Ok(self.keep_listed(prefix, objects, lacks));
         }
-        let objects = self.list_anew(prefix)?;
+        let objects = self.list_again(prefix)?;
         self.tell_of_many(prefix, &objects);
         Ok(objects)
     }
 
     /// What the store itself lists below a folder, sorted by key.
-    pub(crate) fn list_anew(&self, prefix: &str) -> Result<Arc<Vec<Meta>>> {
+    pub(crate) fn list_again(&self, prefix: &str) -> Result<Arc<Vec<Meta>>> {
         let objects = self.ask_list(prefix)?;
         Ok(self.keep_listed(prefix, objects, Lacks::Nothing))
     }

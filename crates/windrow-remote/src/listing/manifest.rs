@@ -79,7 +79,7 @@ pub(crate) fn objects(place: &Place, folder: &str) -> Result<Option<Objects>> {
         Error::corrupt("the manifest cannot be understood")
             .at(&url)
             .caused_by(e)
-            .hint("delete it, or write it anew with `windrow manifest`")
+            .hint("delete it, or write it again with `windrow manifest`")
     };
     let manifest: Manifest = serde_json::from_slice(&bytes).map_err(not_one)?;
     let mut found = Vec::new();
@@ -115,7 +115,7 @@ pub(crate) fn objects(place: &Place, folder: &str) -> Result<Option<Objects>> {
     Ok(Some(Objects { objects: found, lacks: Lacks::Nothing }))
 }
 
-// The first bytes of what may be there. Who may not ask for it may list, or is told so then.
+// The first bytes of what may be there. Without the right to read it the store may still be listed; else listing says so.
 fn beginning(place: &Place, key: &str, is_web: bool) -> Result<Option<Beginning>> {
     let (backend, url, counters) = (place.backend()?, place.url(key), place.counters.get().clone());
     let deadline = Deadline::within(place.options.timeout);

@@ -7,7 +7,7 @@ use windrow_core::PerProcess;
 
 use crate::backend::Meta;
 
-/// Objects sorted by key; `None` where a store does not tell them so, or they are too many.
+/// Objects sorted by key; `None` where a store does not list them in order, or there are too many.
 type Told = Option<Arc<Vec<Meta>>>;
 
 /// Listings by what their keys begin with.

@@ -7,7 +7,7 @@ use windrow_core::PerProcess;
 
 use crate::copy::Copy;
 
-/// So many are remembered: to open data opens a few objects several times.
+/// How many are remembered: opening data opens a few objects several times.
 const MOST: usize = 16;
 
 /// Copies of objects of one store, the one opened last behind the others.

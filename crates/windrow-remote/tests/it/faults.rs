@@ -12,7 +12,7 @@ use crate::{content, open, options, read};
 const MIB: usize = 1 << 20;
 
 #[test]
-fn a_stream_goes_on_where_it_was_cut_and_says_when_the_object_is_another_one() {
+fn a_stream_continues_where_it_was_cut_and_says_when_the_object_is_another_one() {
     let whole = content(5 * MIB);
     let server = Server::new([("x", whole.clone())]);
     let (store, _) = open(&server.url, "x", options());
@@ -76,7 +76,7 @@ fn what_passes_is_not_seen() {
 }
 
 #[test]
-fn a_cut_body_goes_on_where_it_ended() {
+fn a_cut_body_continues_where_it_ended() {
     let whole = content(4 * MIB);
     for part in 0..16 {
         let server = Server::new([("x", whole.clone())]);

@@ -41,7 +41,7 @@ fn an_object_is_created_once_and_replaced_where_that_is_said() {
     let (one, other) = (File::of(b"one"), File::of(b"two"));
     assert!(store.open("a/x.bin").is_err());
     assert_eq!(store.put("a/x.bin", one.object(), false).unwrap(), Put::Sent);
-    // What was asked for before is asked for anew.
+    // What was asked for before is asked for again.
     assert_eq!(store.open("a/x.bin").unwrap().size(), 3);
     assert!(server.asked().iter().filter(|asked| asked.method == "PUT").all(|asked| asked.creates));
     assert_eq!(store.put("a/x.bin", one.object(), false).unwrap(), Put::WasThere);

@@ -35,7 +35,7 @@ pub(crate) struct Answer {
     pub(crate) status: Option<(u16, &'static str)>,
     /// A further header.
     pub(crate) header: Option<String>,
-    /// Closes the connection after so many bytes of the body.
+    /// Closes the connection after this number of bytes of the body.
     pub(crate) cut: Option<usize>,
     /// Closes the connection instead of an answer, after what was asked for is done.
     pub(crate) mute: bool,
@@ -179,7 +179,7 @@ impl Shared {
         }
     }
 
-    // Whether the connection goes on.
+    // Whether the connection stays open.
     fn answer(&self, mut stream: &TcpStream, asked: &Asked, answer: &Answer) -> std::io::Result<bool> {
         if answer.status.is_none() && matches!(asked.method.as_str(), "PUT" | "POST" | "DELETE") {
             return self.take(stream, asked, answer);

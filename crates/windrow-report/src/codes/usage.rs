@@ -114,7 +114,7 @@ impl Usage {
     }
 }
 
-// All tracks where they hold few frames, else so many that about `most` are read; and how many frames of one at most.
+// All tracks where they hold few frames, else a sample of them with about `most` frames; and the most frames of one track.
 fn evenly(data: &Dataset, most: u64) -> Result<(Sample, u64)> {
     let few = Sample::of(data.len(), 10_000);
     let mut frames = 0u64;
@@ -133,7 +133,7 @@ pub(crate) fn show(data: &Dataset, size: usize, page: &mut Page, watch: &dyn Wat
     page.section("Use of the codebooks");
     page.text(&format!(
         "Each channel has a codebook of {} codes. A dead code never occurs. The perplexity is the exponential of the \
-         entropy: so many codes, all equally frequent, would be as hard to guess.",
+         entropy: that number of codes, all equally frequent, would be as hard to guess.",
         text::count(size as u64)
     ));
     let channels = data.source().schema().channels.unwrap_or(1);

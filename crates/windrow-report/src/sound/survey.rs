@@ -16,7 +16,7 @@ pub(crate) struct Budget {
     files: u64,
     /// Seconds of sound that are decoded at most, about.
     pub(crate) seconds: f64,
-    /// The same of one file.
+    /// Seconds of one file that are decoded at most.
     pub(crate) seconds_of_one: f64,
 }
 
@@ -65,7 +65,7 @@ impl Survey {
         Ok(survey)
     }
 
-    // So many files, evenly, that about as much is decoded as the budget says.
+    // Decodes files, evenly spread, up to about the seconds of the budget.
     fn decode(&mut self, files: &Files, budget: Budget, watch: &dyn Watch) -> Result<()> {
         let readable: Vec<usize> = (0..self.found.len()).filter(|i| self.found[*i].1.is_ok()).collect();
         let guessed = |file: usize| files.list[file].size as f64 / LEAST_BYTES_A_SECOND;

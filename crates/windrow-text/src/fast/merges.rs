@@ -104,7 +104,7 @@ impl Merges {
         }
     }
 
-    // Looks for the first rule anew after each merge.
+    // Looks for the first rule again after each merge.
     fn encode_short(&self, word: &str, out: &mut Vec<u32>) {
         // There are no more of them than bytes.
         let (mut ids, mut n) = ([0; SHORT], 0);

@@ -54,7 +54,7 @@ impl Step {
                 return if text.is_ascii() {
                     text.bytes().any(|b| b.is_ascii_uppercase()).then(|| text.to_ascii_lowercase())
                 } else {
-                    // Each character by itself: a final sigma is none here.
+                    // Each character by itself: a final sigma is an ordinary sigma here.
                     Some(text.chars().flat_map(char::to_lowercase).collect())
                 };
             }

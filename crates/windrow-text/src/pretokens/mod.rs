@@ -102,7 +102,7 @@ struct Word {
     len: usize,
     /// Of a short one.
     key: Key<2>,
-    /// Among the short ones, and where it is none of them, among the long ones.
+    /// Among the short ones, or else among the long ones.
     hash: u64,
     /// Without an ID where it is not among the short ones.
     found: Ids<{ SHORT.1 }>,

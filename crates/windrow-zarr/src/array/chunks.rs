@@ -148,7 +148,7 @@ impl Chunk {
         }
     }
 
-    // The file that is there, if it is the one that was found when the array was opened: a store that is written anew has
+    // The file that is there, if it is the one that was found when the array was opened: a store that is written again has
     // chunks of the same names.
     fn found(&self, store: &dyn Store) -> Result<Arc<dyn Object>> {
         let changed = || {

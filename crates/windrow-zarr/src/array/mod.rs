@@ -76,7 +76,7 @@ impl Array {
     /// The array in `folder`.
     ///
     /// # Errors
-    /// `NotFound`; `Corrupt` for metadata that is none, a wrong dtype or shape, a missing or cut chunk; `Unsupported`
+    /// `NotFound`; `Corrupt` for damaged metadata, a wrong dtype or shape, a missing or cut chunk; `Unsupported`
     /// for codecs that are not known.
     pub(crate) fn open(
         store: &Arc<dyn Store>,
@@ -186,7 +186,7 @@ impl Array {
         self.chunk_len * self.width()
     }
 
-    /// Numbers `start..start + count`: lent where one chunk holds them as they are, else laid into `scratch`.
+    /// Numbers `start..start + count`: borrowed where one chunk holds them as they are, else copied into `scratch`.
     ///
     /// # Errors
     /// `OutOfRange`; `Corrupt` and `Io` naming the chunk.
@@ -211,7 +211,7 @@ impl Array {
             let from = at % self.chunk_size();
             let most = (end - at).min(self.chunk_size() - from);
             at += self
-                .lay(chunk, from, most, (at - start) as usize, scratch)
+                .copy(chunk, from, most, (at - start) as usize, scratch)
                 .map_err(|e| self.at_chunk(e, chunk))?;
         }
         scratch.truncate((end - start) as usize);
@@ -299,7 +299,7 @@ impl Array {
         }
     }
 
-    /// The same for the processor; of pieces, where they are decoded.
+    /// Tells the processor that numbers come soon; of pieces, where they are decoded.
     pub(crate) fn touch(&self, start: u64, count: u64) {
         if self.is_plain() {
             return self.plain_part(start, count, |object, at, size| object.touch(at, size));
@@ -329,9 +329,9 @@ impl Array {
         matches!(&self.layout, Layout::Whole(chain) if chain.is_plain()) && !self.has_delta
     }
 
-    // Lays what is in a chunk from byte `from` on, as much as one piece has of it and `most` bytes at most, at a place
-    // of `out`; how many bytes that is. What was in `out` is laid over, and it grows only by what is there.
-    fn lay(&self, chunk: u64, from: u64, most: u64, place: usize, out: &mut Vec<u8>) -> Result<u64> {
+    // Copies what is in a chunk from byte `from` on, as much as one piece has of it and `most` bytes at most, to a place
+    // of `out`; how many bytes that is. What was in `out` is overwritten, and it grows only by what is there.
+    fn copy(&self, chunk: u64, from: u64, most: u64, place: usize, out: &mut Vec<u8>) -> Result<u64> {
         let Some(object) = self.object(chunk)? else {
             out.truncate(place);
             out.extend_from_slice(&self.fill.repeat((most / self.width()) as usize));
@@ -359,7 +359,7 @@ impl Array {
             out.resize(end, 0);
         }
         // The piece is as long as was asked for: it was checked where it was decoded.
-        piece.lay(from as usize, &mut out[place..end]);
+        piece.copy_to(from as usize, &mut out[place..end]);
         Ok((end - place) as u64)
     }
 

@@ -1,4 +1,4 @@
-//! What is written: equal when it is read, laid as the original lays it, whole or not at all.
+//! What is written: equal when it is read, stored as the original stores it, whole or not at all.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -75,7 +75,7 @@ fn what_is_written_is_read_equal_and_grows() {
 }
 
 #[test]
-fn an_open_store_keeps_its_state_when_it_grows_and_is_stale_when_it_is_written_anew() {
+fn an_open_store_keeps_its_state_when_it_grows_and_is_stale_when_it_is_written_again() {
     let opens: [fn(&Path) -> windrow_core::Result<SharedSource>; 2] = [open, read_with_calls];
     for (options, open) in kinds().into_iter().flat_map(|options| opens.map(|open| (options.clone(), open))) {
         let folder = tempfile::tempdir().unwrap();

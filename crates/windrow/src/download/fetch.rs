@@ -20,7 +20,7 @@ pub(super) enum Came {
     Unchanged,
     /// From the Hub's cache on this machine.
     Cached,
-    /// From the store; so many of its bytes had an earlier run brought.
+    /// From the store; `resumed` of its bytes were brought by an earlier run.
     Downloaded { resumed: u64 },
 }
 

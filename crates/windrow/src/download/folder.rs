@@ -55,7 +55,7 @@ impl Record {
         Record { version: VERSION, repo, revision, commit, files: files.unwrap_or_default() }
     }
 
-    /// The record that is in `folder`; none where it cannot be read, because then it can be made anew.
+    /// The record that is in `folder`; none where it cannot be read, because then it can be made again.
     pub(super) fn read(folder: &Path) -> Option<Record> {
         let record: Record = serde_json::from_slice(&files::read(&folder.join(HIDDEN).join(RECORD))?).ok()?;
         let is_sound =

@@ -100,7 +100,7 @@ impl Origin {
             (false, _) => vec![top.clone()],
             // Which lists files by a manifest alone.
             (true, Scheme::Http) => store.walk(&location.key)?,
-            (true, _) => store.walk_anew(&location.key)?,
+            (true, _) => store.walk_again(&location.key)?,
         };
         let objects = Objects { store, top, is_hub: self.repo.is_some() };
         let files = entries.into_iter().map(|entry| objects.file(entry)).collect::<Result<Vec<_>>>()?;

@@ -21,7 +21,7 @@ pub(super) struct Selection<'a> {
 
 impl<'a> Selection<'a> {
     /// # Errors
-    /// `Config` for a pattern that is none.
+    /// `Config` for a wrong pattern.
     pub(super) fn new(include: &'a [String], exclude: &[String]) -> Result<Selection<'a>> {
         Ok(Selection { include, wanted: globs(include)?, unwanted: globs(exclude)? })
     }

@@ -74,7 +74,7 @@ impl From<Mixture> for Part {
 ///
 /// # Errors
 /// `Config` when there is none, when names repeat, a weight is not a finite number above 0, or a view is empty;
-/// `Mismatch` when the views lay different tensors.
+/// `Mismatch` when the views have different tensors.
 pub fn mix(parts: Vec<(String, Samples, f64)>, stop: Stop) -> Result<Mixture> {
     let parts = parts.into_iter().map(|(name, samples, weight)| (name, samples.into(), weight)).collect();
     mix_with(parts, &MixtureOptions { stop, ..MixtureOptions::default() })
@@ -129,7 +129,7 @@ pub fn mix_with(parts: Vec<(String, Part, f64)>, options: &MixtureOptions) -> Re
 }
 
 impl Mixture {
-    /// The same mixture, of each named part without some of its records.
+    /// Leaves out some records of each named part.
     ///
     /// # Errors
     /// As [`Samples::without`]; `OutOfRange` for a part that it has not.
@@ -238,7 +238,7 @@ impl Mixture {
         self.samples.iter().map(feed).collect()
     }
 
-    /// The same mixture of views whose numbers are `dtype`.
+    /// Sets the dtype of the numbers of all its views.
     ///
     /// # Errors
     /// As [`Samples::with_dtype`] and [`mix_with`].

@@ -55,7 +55,7 @@ impl Shares {
         self.names.iter().zip(shares).flat_map(of_part).collect()
     }
 
-    /// The same in numbers, of views in their order; `None` where they run out.
+    /// The shares in numbers, of views in their order; `None` where they run out.
     pub(crate) fn options(&self, views: &mut dyn Iterator<Item = PartOf>) -> Option<MixOptions> {
         let part = |(name, &weight): (&String, &f64)| {
             let of = match self.mixtures.get(name) {

@@ -44,7 +44,7 @@ pub fn listing(path: impl AsRef<Path>, options: &Options) -> Result<Manifest> {
         ));
     }
     let own = key::below(&folder, MANIFEST_FILE);
-    let mut entries = store.walk_anew(&folder)?;
+    let mut entries = store.walk_again(&folder)?;
     if let Some(entry) = entries.iter().find(|entry| entry.key == own) {
         let object = store.open_listed(entry)?;
         if Manifest::read(object.as_ref())?.format != LISTING {

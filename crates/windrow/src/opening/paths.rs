@@ -43,7 +43,7 @@ impl Paths {
         }
     }
 
-    /// The same with another path in each one's place.
+    /// Replaces each path by another one.
     ///
     /// # Errors
     /// Those of `each`.

@@ -34,7 +34,7 @@ impl Paths {
         self.open_by(options, &Stores::default())
     }
 
-    /// The same, in formats of one's own too.
+    /// Opens what is there as one data set, in formats of one's own too.
     pub(crate) fn open_by(&self, options: &Options, stores: &Stores) -> Result<Dataset> {
         refuse_empty(self)?;
         let found = resolve(self, options, stores)?;
@@ -103,7 +103,7 @@ impl Paths {
         self.verify_with(options, &Options::default(), watch)
     }
 
-    /// The same, where `stores` says how the stores of URLs are asked. What is there is read once and not kept.
+    /// Checks what is there, where `stores` says how the stores of URLs are asked. It is read once and not kept.
     ///
     /// # Errors
     /// As [`Paths::verify`]; what a store says.

@@ -9,7 +9,7 @@ use crate::opening::dataset::Dataset;
 impl Dataset {
     /// One data set for each fraction: of every series the first, the next, … values. The first part of T values is the
     /// `floor(T × fraction)` first ones, and so on; what the fractions leave over is in none. The parts after the first begin
-    /// `context` values earlier, where there are so many: a window may see as its context what another part learned.
+    /// `context` values earlier, where there are as many: a window may see as its context what another part learned.
     ///
     /// Scalers scale each part by the statistics of the first one, which is all that is known when the others begin.
     ///

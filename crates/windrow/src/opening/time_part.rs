@@ -48,7 +48,7 @@ impl TimePart {
         Ok(Some(TimePart { from: starts, to: ends, before: *before, fit: first }))
     }
 
-    /// The same part of records that each became `n` records.
+    /// Moves the part to records that each became `n` records.
     pub(crate) fn repeated(&self, n: u64) -> TimePart {
         let [from, to, fit] = [&self.from, &self.to, &self.fit].map(|border| border.repeated(n as usize));
         TimePart { from, to, fit, before: self.before }

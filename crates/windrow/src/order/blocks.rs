@@ -82,8 +82,8 @@ impl Blocks {
         self
     }
 
-    /// Blocks that a lane mixes at a time. Else so many that all lanes' are four times the global batch, at most a quarter of a
-    /// lane's blocks, at least 2.
+    /// Blocks that a lane mixes at a time. Else the number with which all lanes mix four times the global batch, at most a
+    /// quarter of a lane's blocks, at least 2.
     #[must_use]
     pub fn pool(mut self, blocks: u64) -> Self {
         self.pool = Some(blocks);

@@ -17,7 +17,7 @@ use crate::views::scope::Scope;
 /// How far a part's share of a batch may be from a whole number of rows and still count as whole.
 const WHOLE: f64 = 1e-9;
 
-/// The order of each view, for batches of so many rows over all ranks.
+/// The order of each view, for batches of `rows` rows over all ranks.
 ///
 /// # Errors
 /// `Config` where blocks do not fit a view, or are not given for every part.

@@ -18,7 +18,7 @@ pub enum Shuffle {
     On,
     /// Neighbours at about the same time, another order each epoch; the same for every part of a mixture.
     Blocks(Blocks),
-    /// The same, for each part of a mixture in its order.
+    /// Neighbours at about the same time, given for each part of a mixture in its order.
     Parts(Vec<Blocks>),
 }
 

@@ -64,12 +64,12 @@ impl Far {
         Ok(far)
     }
 
-    // Whose what is there is, and what of the local disk goes on with it.
-    fn look(&mut self, url: &str, goes_on: bool) -> Result<()> {
+    // Finds out to whom the output in the store belongs, and what on the local disk continues it.
+    fn look(&mut self, url: &str, resumes: bool) -> Result<()> {
         let objects = self.place.objects()?;
         let whose = self.place.whose(&objects, &self.run)?;
-        // Records are written anew, a corpus goes on.
-        self.is_made = goes_on
+        // Records are written again, a corpus continues.
+        self.is_made = resumes
             && matches!(whose, Whose::Nobodys | Whose::Ours)
             && files::exists(&self.scratch.join(WHOLE));
         if !self.is_made {
@@ -97,7 +97,7 @@ impl Far {
         &self.path
     }
 
-    // Removes what is visible where the output is made. What a killed run goes on from is hidden.
+    // Removes what is visible where the output is made. What a killed run continues from is hidden.
     fn clear(&mut self) -> Result<()> {
         self.is_made = false;
         files::remove(&self.scratch.join(WHOLE))?;
@@ -172,7 +172,7 @@ impl Far {
         }
     }
 
-    // Whether a run that follows goes on from what lies there.
+    // Whether a later run continues from what is there.
     fn is_worth_keeping(&self) -> bool {
         let hidden = |folder: &Path| {
             files::names(folder).is_ok_and(|names| names.iter().any(|name| name.contains(".tmp-")))

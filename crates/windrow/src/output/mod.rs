@@ -47,7 +47,7 @@ pub struct Output {
 pub(crate) struct Task<'a> {
     #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "of URLs"))]
     pub(crate) what: What<'a>,
-    /// What decides it, in words: another output never goes on with what this one left.
+    /// What decides it, in words: another output never continues what this one left.
     #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "of URLs"))]
     pub(crate) described: String,
     pub(crate) overwrite: bool,

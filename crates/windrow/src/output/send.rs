@@ -1,7 +1,7 @@
 //! The objects of a data set, sent in an order in which nobody ever reads a part of it.
 //!
 //! The first object stands in the place of the manifest and says that the data set is not finished: opening it is an error that says so.
-//! Then comes the data, then what describes it, and at last the manifest; where there is none, what stood there goes.
+//! Then comes the data, then what describes it, and at last the manifest; where there is none, the object in its place is removed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ pub(super) fn send(made: &Made<'_>, overwrite: bool, watch: &dyn Watch) -> Resul
         there,
         sign: None,
         replace: overwrite,
-        goes_on: false,
+        resumes: false,
         now: Progress { total_bytes: items.iter().map(|item| item.size).sum(), ..Progress::default() },
         one_large: Mutex::default(),
     };
@@ -111,7 +111,7 @@ struct Sending<'a> {
     sign: Option<String>,
     replace: bool,
     /// What is there was sent by this run, or one that makes the same.
-    goes_on: bool,
+    resumes: bool,
     now: Progress,
     one_large: Mutex<()>,
 }
@@ -120,8 +120,8 @@ impl Sending<'_> {
     fn show_unfinished(&mut self, overwrite: bool) -> Result<()> {
         let place = &self.made.place;
         let Some(sign) = place.shape.manifest() else { return Ok(()) };
-        self.goes_on = place.whose(&self.there, self.made.run)? == Whose::Ours;
-        if !self.goes_on {
+        self.resumes = place.whose(&self.there, self.made.run)? == Whose::Ours;
+        if !self.resumes {
             let file = self.made.folder.join(".unfinished");
             files::write(&file, unfinished(self.made.run).as_bytes(), false)?;
             let put = place.store.put(&place.key_of(&sign), Local::new(&file).open("")?, overwrite);
@@ -150,7 +150,7 @@ impl Sending<'_> {
         }
         let goes = |object: &&String| {
             let is_sent = items.iter().any(|item| item.name == **object);
-            Some(*object) != self.sign.as_ref() && (!is_sent || (!self.goes_on && describes(object)))
+            Some(*object) != self.sign.as_ref() && (!is_sent || (!self.resumes && describes(object)))
         };
         let (first, then): (Vec<&String>, Vec<&String>) =
             self.there.keys().filter(goes).partition(|object| describes(object));

@@ -40,7 +40,7 @@ pub struct Encoding {
     pub prompt_from_name: bool,
     /// Of the filter where the rate of a file is not the codec's: `high` or `fast`.
     pub quality: String,
-    /// Goes on where part of a file cannot be read.
+    /// Continues where part of a file cannot be read.
     pub skip_corrupt: bool,
 }
 
@@ -96,7 +96,7 @@ impl Encoding {
         })
     }
 
-    /// The codec, with so many threads for each call.
+    /// The codec, with `threads` threads for each call.
     ///
     /// # Errors
     /// `Config` for an unknown device; as [`Codec::open`].
@@ -192,7 +192,7 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// What makes codes on so many threads, all cores by default.
+    /// What makes codes on `threads` threads, all cores by default.
     pub(super) fn tracks(&self, threads: Option<usize>) -> Tracks<'_> {
         Tracks { codec: &self.codec, options: EncodeOptions { threads, ..self.options.clone() } }
     }

@@ -192,7 +192,7 @@ impl Tokenizing {
     /// ```
     ///
     /// # Errors
-    /// `Config` for an option that is none, a value that one cannot have, and one that would have no effect.
+    /// `Config` for an unknown option, a value that an option cannot have, and one that would have no effect.
     pub fn of(given: Map<String, Value>) -> Result<Tokenizing> {
         let (mut how, mut own) = (Map::new(), Map::new());
         for (name, value) in given.into_iter().filter(|(_, value)| !value.is_null()) {

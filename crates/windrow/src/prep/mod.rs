@@ -134,7 +134,7 @@ fn keep(job: &Job, stores: &Options) -> Result<PathBuf> {
     let place = place(&out, &job.hash, None, true, stores)?;
     let store = place.store();
     let name = layout.job(&job.hash);
-    let there = match store.walk_anew("") {
+    let there = match store.walk_again("") {
         Ok(there) => there,
         Err(e) if e.kind() == Kind::NotFound && !e.message().contains("NoSuchBucket") => Vec::new(),
         Err(e) => return Err(e),
@@ -190,8 +190,8 @@ impl Prep {
         Prep::open_with(path, None, true, stores)
     }
 
-    /// The same; of an output in a store, parts are made in the folder `scratch` before they are sent. With `durable` each is
-    /// brought to the disk before it is shown.
+    /// Opens a job with more options: of an output in a store, parts are made in the folder `scratch` before they are sent. With
+    /// `durable` each is synced to the disk before it is shown.
     ///
     /// # Errors
     /// As [`Prep::open`].

@@ -38,7 +38,7 @@ pub fn index(base: &Path, options: &IndexOptions, watch: &dyn Watch) -> Result<R
     index_with(base, options, &Options::default(), watch)
 }
 
-/// The same, where the folder may be a URL; `stores` says how its store is asked. The lines are read once and not kept; the index is
+/// Indexes a folder that may be a URL; `stores` says how its store is asked. The lines are read once and not kept; the index is
 /// made below the cache folder, then sent, as [`tokenize_with`] does it.
 ///
 /// # Errors
@@ -79,10 +79,10 @@ pub fn tokenize(
     tokenize_with(inputs, out, encode, options, &Options::default(), watch)
 }
 
-/// The same, where inputs and output may be URLs; `stores` says how their stores are asked.
+/// Tokenises where inputs and output may be URLs; `stores` says how their stores are asked.
 ///
 /// Inputs are read once and not kept. Of a URL, the corpus is made below the cache folder, then sent: what says that it is not finished first, the manifest last. A run that
-/// was stopped goes on, also while it sends.
+/// was stopped continues, also while it sends.
 ///
 /// # Errors
 /// As [`tokenize`]; `Unsupported` for a URL that takes nothing; `Io`.
@@ -168,7 +168,7 @@ pub fn tokenize_texts(
         let texts = texts.borrow_mut().take().ok_or_else(|| {
             Error::new(Kind::Stale, "the texts are not those of the run that was stopped before it was sent")
                 .at(out)
-                .hint("run it again: it begins anew")
+                .hint("run it again: it starts over")
         })?;
         let options = TokenizeOptions { overwrite, ..options.clone() };
         windrow_prepare::tokenize_texts(formats(), texts, here, encode, &options, watch)

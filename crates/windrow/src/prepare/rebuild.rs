@@ -1,4 +1,4 @@
-//! The description of a pre-encoded folder, made anew from its tracks and the prompts' files.
+//! The description of a pre-encoded folder, made again from its tracks and the prompts' files.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ pub struct Rebuilt {
     pub failed: Vec<(PathBuf, String)>,
 }
 
-/// Writes `metadata.json` of a pre-encoded folder anew: `text`, `length` and `channels` of every track.
+/// Rebuilds `metadata.json` of a pre-encoded folder: `text`, `length` and `channels` of every track.
 ///
 /// The prompt of `song.pt` is the first of `song.txt` and `song_prompt.txt` in each of the `prompts` folders, `song.txt` beside
 /// it, `song.txt` and `song_prompt.txt` in `prompts/` of the folder, and what the old description said; else it is empty.
@@ -141,7 +141,7 @@ fn tracks(store: &Local, old: &Map<String, Value>) -> Result<(&'static str, Vec<
     }
 }
 
-// What the old description says; nothing of one that cannot be understood, which is why it is made anew.
+// What the old description says; nothing of one that cannot be understood, which is why it is made again.
 fn old(store: &Local) -> Result<Map<String, Value>> {
     let object = match store.open(METADATA) {
         Ok(object) => object,

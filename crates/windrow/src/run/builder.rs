@@ -135,14 +135,14 @@ impl LoaderBuilder {
         self
     }
 
-    /// Ends after so many epochs; `None` never ends.
+    /// How many epochs a run has; `None` never ends.
     #[must_use]
     pub fn epochs(mut self, epochs: Option<u64>) -> Self {
         self.epochs = epochs;
         self
     }
 
-    /// Threads that lay batches ahead; 0 lays each when asked. `None`: as many as there are cores, at most 8.
+    /// Threads that assemble batches ahead; 0 assembles each when asked. `None`: as many as there are cores, at most 8.
     #[must_use]
     pub fn threads(mut self, threads: Option<usize>) -> Self {
         self.threads = threads;
@@ -167,7 +167,7 @@ impl LoaderBuilder {
     /// The pure function without the loader.
     ///
     /// # Errors
-    /// `Config` where blocks do not fit the view or its number of samples; `Mismatch` when the views of a mixture lay different
+    /// `Config` where blocks do not fit the view or its number of samples; `Mismatch` when the views of a mixture have different
     /// tensors.
     pub fn plan(&self) -> Result<Plan> {
         let orders = self.orders()?;
@@ -192,7 +192,7 @@ impl LoaderBuilder {
         matches!(self.batch, BatchSize::PerRank(_)) && self.shuffle.asks_for_batch()
     }
 
-    /// The same with the order that it has now, whatever the number of ranks and the batch size become.
+    /// Fixes the order that it has now, whatever the number of ranks and the batch size become.
     ///
     /// # Errors
     /// As [`LoaderBuilder::plan`].

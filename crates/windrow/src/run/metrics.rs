@@ -54,7 +54,7 @@ pub fn metrics(stats: &Stats, cursor: Cursor) -> Vec<(String, f64)> {
     METRICS.iter().map(|metric| (format!("data/{}", metric.name), (metric.of)(stats, cursor))).collect()
 }
 
-/// The same in the text format of Prometheus, as `windrow_samples_total{rank="0"} 128`.
+/// Metrics in the text format of Prometheus, as `windrow_samples_total{rank="0"} 128`.
 pub fn prometheus(stats: &Stats, cursor: Cursor, rank: u64) -> String {
     let mut text = String::new();
     for metric in METRICS {

@@ -24,7 +24,11 @@ pub static LOADER: &[OptionRow] = &[
     ),
     OptionRow::new("rank", Takes::Number("R"), "This rank."),
     OptionRow::new("world_size", Takes::Number("W"), "Number of ranks."),
-    OptionRow::new("epochs", Takes::Number("N"), "The run ends after so many; without it, it has no end."),
+    OptionRow::new(
+        "epochs",
+        Takes::Number("N"),
+        "The number of epochs in the run; without it, the run has no end.",
+    ),
     OptionRow::new("num_threads", Takes::Number("N"), "Threads that assemble batches ahead, 0 for none.")
         .flag("threads"),
     OptionRow::new("prefetch", Takes::Number("N"), "Batches kept ready.").or(|| 4.into()),

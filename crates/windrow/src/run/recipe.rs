@@ -91,7 +91,7 @@ impl Recipe {
     /// Reads the JSON text of a plan.
     ///
     /// # Errors
-    /// `Corrupt` when it is none, `Unsupported` when it is of another version.
+    /// `Corrupt` when it is not a recipe, `Unsupported` when it is of another version.
     pub fn from_json(text: &str) -> Result<Recipe> {
         let recipe: Recipe =
             serde_json::from_str(text).map_err(|e| Error::corrupt("this is not a plan").caused_by(e))?;

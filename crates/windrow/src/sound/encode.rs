@@ -96,7 +96,7 @@ pub fn encode(
     encode_with(files, codec, out, options, &Options::default(), watch)
 }
 
-/// The same, where the output may be a URL; `stores` says how its store is asked.
+/// Encodes sound files where the output may be a URL; `stores` says how its store is asked.
 ///
 /// # Errors
 /// As [`encode`]; `Unsupported` for a URL that takes nothing.
@@ -171,7 +171,7 @@ pub(super) fn without_prompt(files: &[SoundFile], failed: &[Failure]) -> u64 {
     files.iter().filter(is_one).count() as u64
 }
 
-/// Seconds of sound that so many frames stand for.
+/// Seconds of sound in `n_frames` frames.
 pub(super) fn seconds_of(n_frames: u64, codec: &Codec) -> f64 {
     n_frames as f64 * codec.hop_length() as f64 / f64::from(codec.sample_rate())
 }
@@ -242,7 +242,7 @@ fn hash_of(texts: &[&str]) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The same with them.
+/// The manifest with its findings.
 pub(super) fn told(wanted: Manifest, failed: &[Failure], seconds: f64) -> Manifest {
     let mut statistics = Map::from_iter([("seconds".to_string(), json!(seconds))]);
     if !failed.is_empty() {

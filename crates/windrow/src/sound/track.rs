@@ -19,7 +19,7 @@ const HEAD: usize = 16;
 pub struct Reading {
     /// Of the filter where the rate of a file is not the codec's.
     pub quality: Quality,
-    /// Goes on where part of a file cannot be read: see [`Options::skip_corrupt`].
+    /// Continues where part of a file cannot be read: see [`Options::skip_corrupt`].
     pub skip_corrupt: bool,
 }
 

@@ -105,7 +105,7 @@ impl Codes {
         row(
             "unconditional",
             Takes::Fraction,
-            " Fraction of samples without their prompt, drawn anew each epoch.",
+            " Fraction of samples without their prompt, drawn again each epoch.",
             || 0.0.into(),
         ),
         row(
@@ -155,7 +155,7 @@ const fn row(name: &'static str, takes: Takes, help: &'static str, default: fn()
 /// Puts what a configuration says, and what is said besides, where the recipe has it.
 ///
 /// # Errors
-/// `Config` for a configuration that is none, and for a length that neither of them says; `NotFound`, `Io` for one that cannot
+/// `Config` for a wrong configuration, and for a length that neither of them gives; `NotFound`, `Io` for one that cannot
 /// be read.
 pub(crate) fn arrange(mut given: Given) -> Result<Given> {
     let (layout, length) = match given.remove("config") {

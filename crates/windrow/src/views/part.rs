@@ -24,7 +24,7 @@ pub struct RecipePart {
 }
 
 impl RecipePart {
-    /// The same without the options of a store, which may hold keys and tokens: whoever opens it has their own.
+    /// Removes the options of a store, which may hold keys and tokens: whoever opens it has their own.
     pub(crate) fn without_secrets(&self) -> RecipePart {
         let mut part = self.clone();
         part.options.store_options.clear();

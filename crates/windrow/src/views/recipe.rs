@@ -127,7 +127,7 @@ impl ViewRecipe {
         self.kind().statistics().scaler
     }
 
-    /// The same view, its records scaled by this function where it names one.
+    /// Scales its records by this function, where it names one.
     #[must_use]
     pub fn scaled_by(mut self, custom: Custom) -> ViewRecipe {
         if let Some(scaler @ Scaler::Custom(_)) = self.kind_mut().scaler_mut() {
@@ -151,7 +151,7 @@ impl ViewRecipe {
         self.kind().labels()
     }
 
-    /// The same view with these labels.
+    /// Sets its labels.
     ///
     /// # Errors
     /// `Config` for a view that has no such choice.

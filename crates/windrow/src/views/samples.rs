@@ -60,7 +60,7 @@ impl Samples {
         &self.recipe
     }
 
-    /// The same samples, their numbers as `dtype`.
+    /// Changes the dtype of their numbers.
     ///
     /// # Errors
     /// `Config` when the dtype cannot hold the values.
@@ -68,8 +68,8 @@ impl Samples {
         self.data.assemble(self.feed.source().clone(), self.recipe.view.clone(), Some(dtype), &self.by)
     }
 
-    /// The same kind of view with other labels: the values one later, the inputs themselves, or none. Without values one later
-    /// a sample of n inputs reads n values, so the samples are cut anew.
+    /// Changes the labels: the values one later, the inputs themselves, or none. Without values one later a sample of n inputs
+    /// reads n values, so the samples are cut again.
     ///
     /// # Errors
     /// `Config` for a view that has no such labels (crop, codes, cursor, shifted rows), and for inputs as labels of an
@@ -145,7 +145,7 @@ impl Samples {
         }))
     }
 
-    /// The same view of all records but these, by their numbers in its data set. [`trace_row`](crate::trace_row), `find` and
+    /// Leaves out these records, by their numbers in its data set. [`trace_row`](crate::trace_row), `find` and
     /// `coverage` of a plan of it still call each record by that number.
     ///
     /// ```
@@ -185,7 +185,7 @@ impl RecipePart {
         self.open_by(&OpenOptions::new())
     }
 
-    /// The same, with formats and a store of one's own.
+    /// Opens the data, and the view of it, with formats and a store of one's own.
     pub(crate) fn open_by(&self, open: &OpenOptions) -> Result<Samples> {
         open.open_all(&self.path, &self.options)?.view(self.view.clone(), self.dtype)
     }

@@ -29,9 +29,9 @@ pub enum Scope {
     /// All of them.
     #[default]
     All,
-    /// So many consecutive ones as 8 MiB hold, by the mean size of a record in the files.
+    /// The number of consecutive ones that 8 MiB hold, by the mean size of a record in the files.
     Block,
-    /// So many consecutive ones.
+    /// This number of consecutive ones.
     #[serde(untagged)]
     Records(u64),
 }

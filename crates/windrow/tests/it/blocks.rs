@@ -54,7 +54,7 @@ fn an_epoch_has_every_sample_once_and_stays_near_its_blocks() {
 }
 
 #[test]
-fn a_run_goes_on_with_other_ranks_in_the_middle_of_an_epoch() {
+fn a_run_continues_with_other_ranks_in_the_middle_of_an_epoch() {
     let folder = tempfile::tempdir().unwrap();
     let samples = samples(folder.path(), "a.bin", 1000);
     let mut alone = small(&samples).build().unwrap();
@@ -127,7 +127,7 @@ fn a_recipe_holds_the_numbers_and_opens_the_same_order() {
     let builder = Recipe::from_json(&text).unwrap().builder().unwrap().rank(0, 1);
     assert_eq!(next(&mut builder.build().unwrap()), next(&mut small(&samples).build().unwrap()));
     assert_eq!(builder.recipe().unwrap(), recipe);
-    // For another batch the order stays, until it is asked for anew.
+    // For another batch the order stays, until it is asked for again.
     assert_eq!(order(&builder.clone().global_batch_size(1000)), order(&builder));
     assert_ne!(order(&builder.shuffle(Blocks::new())), order(&small(&samples)));
 }

@@ -242,7 +242,7 @@ fn the_same_again_has_nothing_to_do_and_anything_else_is_refused() {
     for (name, to) in layouts() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join(name);
-        // An empty folder is as good as none.
+        // An empty folder does not count.
         fs::create_dir(&out).unwrap();
         let first = to.run(input.path(), &out, &Characters(None), &options()).unwrap();
         let before = tree(folder.path());

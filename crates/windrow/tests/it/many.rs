@@ -272,7 +272,7 @@ fn a_manifest_takes_the_place_of_a_hundred_listings() {
     assert_eq!(row.get("x"), Some(&Value::I64(77_777)));
     assert_eq!(bucket.asked(), BTreeMap::from([("GET shard.77777.mds".to_string(), 1)]));
 
-    // It is written anew from what is there, not from what it says; and what it says is not believed.
+    // It is written again from what is there, not from what it says; and what it says is not believed.
     assert!(listing(url, &options).unwrap() == manifest);
     *bucket.grown.lock().unwrap() = Some(5);
     let e = open().unwrap().row(5).unwrap_err();

@@ -40,7 +40,7 @@ fn rows(loaders: Vec<windrow::Loader>) -> Vec<i64> {
 }
 
 #[test]
-fn samples_are_those_of_one_file_and_a_run_goes_on_with_any_number_of_ranks() {
+fn samples_are_those_of_one_file_and_a_run_continues_with_any_number_of_ranks() {
     let folder = tempfile::tempdir().unwrap();
     let made = made();
     put_all(&folder.path().join("parts_of_it"), &made.whole());

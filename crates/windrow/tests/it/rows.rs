@@ -76,7 +76,7 @@ fn stacked_rows_are_tensors_and_lists() {
 }
 
 #[test]
-fn a_run_goes_on_where_it_stood_and_a_mix_keeps_its_shares() {
+fn a_run_continues_where_it_stood_and_a_mix_keeps_its_shares() {
     let (_folder, path) = pages(40);
     let data = open(&path).unwrap();
     let part = || data.rows(&["label"]).unwrap();

@@ -15,7 +15,7 @@ use windrow::{Kind, Paths, TextEncoder, open_with};
 
 use crate::written::{Place, files};
 
-/// The same texts as lines, compressed lines and rows, in a bucket.
+/// Equal texts as lines, compressed lines and rows, in a bucket.
 fn place() -> Place {
     let place = Place::new();
     let bucket = place.path("root/bucket");

@@ -175,7 +175,7 @@ fn records_in_a_store_are_those_of_a_path() {
 const CHANGES: &str = "^(PUT|POST|DELETE) ";
 
 #[test]
-fn nobody_sees_a_part_and_who_was_stopped_goes_on() {
+fn nobody_sees_a_part_and_who_was_stopped_continues() {
     for name in corpora() {
         let place = Place::new();
         let url = format!("s3://bucket/{name}");

@@ -63,7 +63,7 @@ impl Desk {
         command
     }
 
-    /// Runs to the end, on so many threads.
+    /// Runs to the end, on `threads` threads.
     pub(crate) fn run_on(&self, threads: u32, line: &str) -> Output {
         self.command(line).env("RAYON_NUM_THREADS", threads.to_string()).output().unwrap()
     }

@@ -27,7 +27,7 @@ fn unbroken(desk: &Desk) -> Vec<Step> {
 }
 
 #[test]
-fn a_killed_run_goes_on_to_the_losses_of_the_unbroken_one() {
+fn a_killed_run_continues_to_the_losses_of_the_unbroken_one() {
     let desk = Desk::new();
     let unbroken = unbroken(&desk);
 
@@ -47,12 +47,12 @@ fn a_killed_run_goes_on_to_the_losses_of_the_unbroken_one() {
 
     let after = desk.steps(&line("--resume auto"));
     let first = after[0].0 as usize;
-    assert!(first > 1 && (first - 1).is_multiple_of(5), "goes on after a checkpoint, not at step {first}");
+    assert!(first > 1 && (first - 1).is_multiple_of(5), "continues after a checkpoint, not at step {first}");
     assert_eq!(after, unbroken[first - 1..]);
 }
 
 #[test]
-fn a_run_killed_while_it_writes_a_checkpoint_goes_on_from_the_one_before() {
+fn a_run_killed_while_it_writes_a_checkpoint_continues_from_the_one_before() {
     let desk = Desk::new();
     // Checkpoints of megabytes after every step: most of the time one is being written.
     let large = [("hidden_size", "128"), ("intermediate_size", "512"), ("save_interval", "1")];

@@ -92,11 +92,11 @@ fn a_damaged_checkpoint_is_named_and_an_earlier_one_serves() {
     let newest = desk.path("checkpoints/step-00000010.safetensors");
     let whole = fs::read(&newest).unwrap();
     let header = u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
-    let lying = [&(u64::MAX / 2).to_le_bytes()[..], &whole[8..]].concat();
+    let false_size = [&(u64::MAX / 2).to_le_bytes()[..], &whole[8..]].concat();
     let renamed = String::from_utf8_lossy(&whole[..8 + header]).replace("weights.head", "weights.hood");
     let renamed = [&whole[..8], &renamed.as_bytes()[renamed.len() - header..], &whole[8 + header..]].concat();
     let other = fs::read(desk.path("tokens/tokens.bin")).unwrap();
-    let damaged = [&whole[..whole.len() - 1], &whole[..header], &[], &lying, &renamed, &other];
+    let damaged = [&whole[..whole.len() - 1], &whole[..header], &[], &false_size, &renamed, &other];
     for bytes in damaged {
         fs::write(&newest, bytes).unwrap();
         let says = desk.refusal(3, "-f small.yaml -d tokens --resume auto");

@@ -135,7 +135,7 @@ pub(super) struct StoredCodes<'a> {
 
 /// Whether all codes were what they must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Laid {
+pub(super) enum Written {
     Yes,
     /// One is beyond the codebook.
     Outside,
@@ -144,17 +144,17 @@ pub(super) enum Laid {
 }
 
 impl Delays {
-    /// Lays the targets of one row: a frame of `bos`, the delayed codes, `eos`, then `pad`.
+    /// Writes the targets of one row: a frame of `bos`, the delayed codes, `eos`, then `pad`.
     ///
     /// Without `keep_tail` the delayed codes are cut where the undelayed ones end and one frame of `eos` follows; with it
     /// every channel has all its codes, and its own `eos` after them.
-    pub(super) fn lay<S: Cast<T> + Into<i64>, T: bytemuck::Pod>(
+    pub(super) fn write<S: Cast<T> + Into<i64>, T: bytemuck::Pod>(
         &self,
         codes: StoredCodes<'_>,
         special: Special<T>,
         keep_tail: bool,
         out: &mut [T],
-    ) -> Laid {
+    ) -> Written {
         let channels = self.pattern.len();
         let stored = codes.bytes.len() / S::SIZE;
         let frames = stored / codes.channels;
@@ -196,9 +196,9 @@ impl Delays {
                 .collect();
             let width = (self.most + 1) * codes.channels;
             let full = &mut rows[self.most * channels..frames * channels];
-            let laid = windows::<S, T>(codes, width, &places, full);
-            outside |= laid.0;
-            fits &= laid.1;
+            let found = windows::<S, T>(codes, width, &places, full);
+            outside |= found.0;
+            fits &= found.1;
         }
         let mut ends = rest.chunks_exact_mut(channels);
         if let Some(end) = ends.next() {
@@ -208,9 +208,9 @@ impl Delays {
         }
         ends.for_each(|row| row.fill(special.pad));
         match (outside, fits) {
-            (true, _) => Laid::Outside,
-            (false, false) => Laid::TooLarge,
-            (false, true) => Laid::Yes,
+            (true, _) => Written::Outside,
+            (false, false) => Written::TooLarge,
+            (false, true) => Written::Yes,
         }
     }
 }
@@ -243,34 +243,34 @@ fn windows<S: Cast<T> + Into<i64>, T: bytemuck::Pod>(
 mod tests {
     use super::*;
 
-    fn laid(codes: &[i16], channels: usize, pattern: &[u64], keep_tail: bool, rows: usize) -> Vec<i64> {
+    fn delayed(codes: &[i16], channels: usize, pattern: &[u64], keep_tail: bool, rows: usize) -> Vec<i64> {
         let bytes: Vec<u8> = codes.iter().flat_map(|code| code.to_le_bytes()).collect();
         let stored = StoredCodes { bytes: &bytes, channels, most: 9 };
         let special = Special { bos: 90, eos: 91, pad: 92 };
         let mut out = vec![7; rows * pattern.len()];
         let delays = Delays::new(pattern, pattern.len()).unwrap();
-        assert_eq!(delays.lay::<i16, i64>(stored, special, keep_tail, &mut out), Laid::Yes);
+        assert_eq!(delays.write::<i16, i64>(stored, special, keep_tail, &mut out), Written::Yes);
         out
     }
 
     #[test]
     fn channels_begin_later_and_end_together_or_each_on_its_own() {
         let codes = [1, 2, 3, 4, 5, 6];
-        assert_eq!(laid(&codes, 2, &[0, 1], false, 6), [90, 90, 1, 90, 3, 2, 5, 4, 91, 91, 92, 92]);
-        assert_eq!(laid(&codes, 2, &[0, 1], true, 6), [90, 90, 1, 90, 3, 2, 5, 4, 91, 6, 92, 91]);
-        assert_eq!(laid(&codes, 2, &[2, 0], true, 7), [90, 90, 90, 2, 90, 4, 1, 6, 3, 91, 5, 92, 91, 92]);
+        assert_eq!(delayed(&codes, 2, &[0, 1], false, 6), [90, 90, 1, 90, 3, 2, 5, 4, 91, 91, 92, 92]);
+        assert_eq!(delayed(&codes, 2, &[0, 1], true, 6), [90, 90, 1, 90, 3, 2, 5, 4, 91, 6, 92, 91]);
+        assert_eq!(delayed(&codes, 2, &[2, 0], true, 7), [90, 90, 90, 2, 90, 4, 1, 6, 3, 91, 5, 92, 91, 92]);
     }
 
     #[test]
     fn fewer_frames_than_the_delay_and_none() {
-        assert_eq!(laid(&[1, 2], 2, &[0, 3], false, 3), [90, 90, 1, 90, 91, 91]);
-        assert_eq!(laid(&[1, 2], 2, &[0, 3], true, 6), [90, 90, 1, 90, 91, 90, 92, 90, 92, 2, 92, 91]);
-        assert_eq!(laid(&[], 2, &[0, 1], false, 3), [90, 90, 91, 91, 92, 92]);
+        assert_eq!(delayed(&[1, 2], 2, &[0, 3], false, 3), [90, 90, 1, 90, 91, 91]);
+        assert_eq!(delayed(&[1, 2], 2, &[0, 3], true, 6), [90, 90, 1, 90, 91, 90, 92, 90, 92, 2, 92, 91]);
+        assert_eq!(delayed(&[], 2, &[0, 1], false, 3), [90, 90, 91, 91, 92, 92]);
     }
 
     #[test]
-    fn one_channel_stands_for_two() {
-        assert_eq!(laid(&[1, 2, 3], 1, &[0, 1], false, 5), [90, 90, 1, 90, 2, 1, 3, 2, 91, 91]);
+    fn one_channel_is_used_for_two() {
+        assert_eq!(delayed(&[1, 2, 3], 1, &[0, 1], false, 5), [90, 90, 1, 90, 2, 1, 3, 2, 91, 91]);
     }
 
     #[test]
@@ -284,8 +284,8 @@ mod tests {
                 let bytes: Vec<u8> = codes.iter().flat_map(|code| code.to_le_bytes()).collect();
                 let stored = StoredCodes { bytes: &bytes, channels: 2, most: 9 };
                 // The last code of the delayed channel is lost.
-                let expected = if at == 7 { Laid::Yes } else { Laid::Outside };
-                assert_eq!(delays.lay::<i16, i64>(stored, special, false, &mut [0; 12]), expected, "{at}");
+                let expected = if at == 7 { Written::Yes } else { Written::Outside };
+                assert_eq!(delays.write::<i16, i64>(stored, special, false, &mut [0; 12]), expected, "{at}");
             }
         }
     }

@@ -1,11 +1,11 @@
-//! How batches of codes are laid: lengths, special values, delays, masks; also as Dia's `config.json` says it.
+//! The layout of batches of codes: lengths, special values, delays, masks; also as Dia's `config.json` declares it.
 
 use serde::{Deserialize, Serialize};
 
 use super::text::{Tags, TextCut};
 use crate::error::{Error, Result};
 
-/// Which masks are laid beside the tokens.
+/// The masks in a batch, beside the tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Masks {
@@ -36,13 +36,13 @@ pub struct CodesLayout {
     pub audio_bos_value: i64,
     /// Frames by which each channel is delayed. `None`: 0, 1, 2, …, for 18 channels 0 to 8 twice.
     pub delay_pattern: Option<Vec<u64>>,
-    /// Which masks are laid.
+    /// The masks in the batch.
     pub masks: Masks,
     /// Keeps the last codes of delayed channels: rows are longer by the longest delay.
     pub keep_tail: bool,
     /// What is done with the tags of a prompt; `None` leaves the text alone.
     pub tags: Option<Tags>,
-    /// Fraction of samples that are learned without their text, drawn anew each epoch.
+    /// Fraction of samples that are learned without their text, drawn again each epoch.
     pub unconditional: f64,
     /// Codes must be below this; `None` checks none.
     pub codebook_size: Option<u64>,
@@ -89,7 +89,7 @@ struct Config {
 }
 
 impl CodesLayout {
-    /// Whether what is laid of a text is drawn anew each time.
+    /// Whether what the batch has of a text is drawn again each time.
     pub fn is_random(&self) -> bool {
         self.tags.is_some_and(|tags| tags.shuffle || tags.dropout > 0.0) || self.unconditional > 0.0
     }

@@ -1,5 +1,5 @@
-//! Audio codes and their prompts, laid as a codec language model is trained: delayed channels between special values, text
-//! as bytes, masks. One pass from the page cache to the batch.
+//! Batches of audio codes and their prompts, as a codec language model is trained: delayed channels between special values,
+//! text as bytes, masks. One pass from the page cache to the batch.
 
 mod delay;
 mod layout;
@@ -8,7 +8,7 @@ mod text;
 use std::sync::Arc;
 
 pub use self::delay::{Delays, Undelayed};
-use self::delay::{Laid, Special, StoredCodes};
+use self::delay::{Special, StoredCodes, Written};
 pub use self::layout::{CodesLayout, Masks};
 pub use self::text::{Tags, TextCut};
 use self::text::{cut, is_unconditional, with_tags};
@@ -19,7 +19,7 @@ use crate::record::{Decode, Draw, Piece, Values};
 use crate::source::{Kind, MOST_CODEBOOKS, Schema};
 use crate::values::{Cast, copy_values};
 
-/// Lays codes `[T, C]` and their texts. Per row, with S text tokens, L frames, and T the most frames of a row in the batch:
+/// Assembles codes `[T, C]` and their texts. Per row, with S text tokens, L frames, and T the most frames of a row in the batch:
 ///
 /// * `src_tokens` `[S]`: the text's UTF-8 bytes, then padding;
 /// * `src_positions` `[S]` int64: 0, 1, …;
@@ -43,7 +43,7 @@ pub struct Codes {
     length: usize,
 }
 
-/// Codes and their text from anywhere, to be laid without a source.
+/// Codes and their text from anywhere, to be assembled without a source.
 #[derive(Clone, Copy, Debug)]
 pub struct Example<'a> {
     /// `[L, C]`.
@@ -62,7 +62,7 @@ impl Codes {
     ///
     /// # Errors
     /// `Config` when the records are not codes of as many channels or of half of them, a special value does not fit the
-    /// dtype, a fraction is none, or a length is 0 or too large.
+    /// dtype, a fraction is not between 0 and 1, or a length is 0 or too large.
     pub fn new(schema: &Schema, length: u64, layout: &CodesLayout, dtype: Option<DType>) -> Result<Codes> {
         if schema.kind == Kind::Rows {
             schema.need_numbers()?;
@@ -133,7 +133,7 @@ impl Codes {
         Ok(Codes { layout: layout.clone(), dtype, channels, delays, text_length, length: length as usize })
     }
 
-    /// Lays examples that come from no source.
+    /// Assembles examples that come from no source.
     ///
     /// # Errors
     /// `Mismatch` for more frames than the length, and naming the example (as record) whose channels are others; `Corrupt` for one outside the codebook.
@@ -147,7 +147,7 @@ impl Codes {
         let mut more = Vec::new();
         for (i, example) in examples.iter().enumerate() {
             let mut row = batch.row(i)?;
-            self.lay(Some((&example.codes, 0)), example.text, example.draw, &mut row, &mut more)
+            self.write_row(Some((&example.codes, 0)), example.text, example.draw, &mut row, &mut more)
                 .map_err(|e| e.record(i as u64))?;
         }
         Ok(batch)
@@ -183,8 +183,8 @@ impl Codes {
         all.into_iter().flatten().collect()
     }
 
-    // Lays one row: the fields in the order of `fields_of`. With the codes stands which frame of the record is the first.
-    fn lay(
+    // Writes one row: the fields in the order of `fields_of`. With the codes comes the number of their first frame in the record.
+    fn write_row(
         &self,
         codes: Option<(&Values<'_>, u64)>,
         text: &str,
@@ -247,7 +247,7 @@ impl Codes {
         Ok(())
     }
 
-    // How many frames the codes have, if they can be laid.
+    // How many frames the codes have, if they can be delayed.
     fn frames(&self, codes: &Values<'_>) -> Result<usize> {
         let Values { bytes, element, channels, .. } = *codes;
         if channels != self.channels && channels * 2 != self.channels {
@@ -298,12 +298,12 @@ impl Codes {
         let (codes, first) = codes.unwrap_or((&nothing, 0));
         let stored = StoredCodes { bytes: codes.bytes, channels: codes.channels, most };
         let is_plain = codes.decode == Decode::Plain && !codes.element.big_endian;
-        let laid = match codes.element.dtype {
-            DType::I16 if is_plain => self.delays.lay::<i16, T>(stored, special, keep_tail, out),
-            DType::U16 if is_plain => self.delays.lay::<u16, T>(stored, special, keep_tail, out),
-            DType::I32 if is_plain => self.delays.lay::<i32, T>(stored, special, keep_tail, out),
-            DType::I64 if is_plain => self.delays.lay::<i64, T>(stored, special, keep_tail, out),
-            DType::U8 if is_plain => self.delays.lay::<u8, T>(stored, special, keep_tail, out),
+        let written = match codes.element.dtype {
+            DType::I16 if is_plain => self.delays.write::<i16, T>(stored, special, keep_tail, out),
+            DType::U16 if is_plain => self.delays.write::<u16, T>(stored, special, keep_tail, out),
+            DType::I32 if is_plain => self.delays.write::<i32, T>(stored, special, keep_tail, out),
+            DType::I64 if is_plain => self.delays.write::<i64, T>(stored, special, keep_tail, out),
+            DType::U8 if is_plain => self.delays.write::<u8, T>(stored, special, keep_tail, out),
             // Rare types take a pass more.
             _ => {
                 let mut wide = Buffer::zeroed(codes.bytes.len() / codes.element.size() * 8);
@@ -311,17 +311,17 @@ impl Codes {
                 more.clear();
                 more.extend_from_slice(wide.bytes());
                 let stored = StoredCodes { bytes: more, ..stored };
-                self.delays.lay::<i64, T>(stored, special, keep_tail, out)
+                self.delays.write::<i64, T>(stored, special, keep_tail, out)
             }
         };
-        match laid {
-            Laid::Yes => Ok(()),
-            Laid::Outside => {
+        match written {
+            Written::Yes => Ok(()),
+            Written::Outside => {
                 let code = named(codes, first, |code| code as u64 > most)?;
                 Err(Error::corrupt(format!("{code} is outside the codebook: expected 0 to {most}"))
                     .hint("@codebook_size@ takes other codebooks, @codebook_size=none@ checks none"))
             }
-            Laid::TooLarge => {
+            Written::TooLarge => {
                 let code = named(codes, first, |code| T::try_from(code).is_err())?;
                 Err(Error::corrupt(format!("{code} does not fit {}", self.dtype))
                     .hint("choose a wider @as_dtype@"))
@@ -370,12 +370,12 @@ impl Collate for Codes {
 
     fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()> {
         let Some(Piece::Read(span)) = sample.pieces.first() else {
-            return self.lay(None, "", sample.draw, row, &mut scratch.more);
+            return self.write_row(None, "", sample.draw, row, &mut scratch.more);
         };
         let text = sample.source.text(span.record, &mut scratch.text)?;
         let codes = sample.source.read(*span, &mut scratch.bytes)?;
-        let laid = self.lay(Some((&codes, span.start)), text, sample.draw, row, &mut scratch.more);
-        laid.map_err(|e| e.record(span.record))
+        let written = self.write_row(Some((&codes, span.start)), text, sample.draw, row, &mut scratch.more);
+        written.map_err(|e| e.record(span.record))
     }
 
     fn describe(&self) -> String {

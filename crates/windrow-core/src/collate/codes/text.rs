@@ -1,4 +1,4 @@
-//! Prompts as a codec language model reads them: tags drawn anew for every sample, then UTF-8 bytes.
+//! Prompts as a codec language model reads them: tags drawn for every sample, then UTF-8 bytes.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub struct Tags {
     pub shuffle: bool,
     /// Leaves each out with this probability, but never all of them.
     pub dropout: f64,
-    /// Keeps at most so many; of shuffled ones another choice each time.
+    /// Keeps at most this number; of shuffled ones another choice each time.
     pub limit: Option<u64>,
 }
 

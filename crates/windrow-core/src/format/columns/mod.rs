@@ -156,7 +156,7 @@ pub trait Samples: Send + Sync + 'static {
     }
 }
 
-/// Bytes of an array that was made anew, from byte `start` on.
+/// Bytes of an array that was made again, from byte `start` on.
 ///
 /// # Errors
 /// `Stale` where it became shorter.

@@ -185,7 +185,7 @@ pub fn are_parts(store: &dyn Store, entries: &[Entry]) -> Result<bool> {
     Ok(!names.is_empty())
 }
 
-// What a person calls the first of so many.
+// Names the first of `count` files, for a message.
 fn first_of(store: &dyn Store, first: &Entry, count: usize) -> String {
     match count {
         1 => store.display(&first.key),

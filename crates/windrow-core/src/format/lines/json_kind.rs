@@ -104,7 +104,7 @@ impl JsonKind {
         }
     }
 
-    /// The same of a file by its key.
+    /// The kind of the file with this key.
     ///
     /// # Errors
     /// What [`Store::open`] says.

@@ -16,7 +16,7 @@ pub use self::names::{SUFFIXES, is_named};
 pub const INDEX_FOLDER: &str = "index";
 /// The file of an index folder that says where each line begins.
 pub const INDEX_ROWS: &str = "sample_locations.bin";
-/// The same, from the folder with the lines.
+/// The path of [`INDEX_ROWS`] from the folder with the lines.
 pub const INDEX_ROWS_BELOW: &str = "index/sample_locations.bin";
 /// Folder of what was compressed, below an index folder.
 pub const EXPANDED: &str = "expanded";

@@ -62,7 +62,7 @@ impl<'a> Verifier<'a> {
         self.read_with(format, probe, &Options::default())
     }
 
-    /// The same, opened with options.
+    /// Opens what is at `probe` by `format` with these options, and reads every record.
     ///
     /// # Errors
     /// As [`Verifier::read_by`].
@@ -84,7 +84,7 @@ impl<'a> Verifier<'a> {
         Ok(Opened::Read(source))
     }
 
-    /// The same; what cannot be opened is a problem.
+    /// Reads every record as [`Verifier::read_by`] does; data that cannot be opened is a finding.
     ///
     /// # Errors
     /// As [`Verifier::read_by`].
@@ -320,12 +320,12 @@ impl<'a> Verifier<'a> {
         self.findings.notes.push(spelt(text));
     }
 
-    /// So many bytes more will be read. Saturating: an index may name one large, sparse file any number of times.
+    /// Adds bytes that will be read. Saturating: an index may name one large, sparse file any number of times.
     pub fn expect(&mut self, bytes: u64) {
         self.now.total_bytes = self.now.total_bytes.saturating_add(bytes);
     }
 
-    /// So many bytes more were read.
+    /// Adds bytes that were read.
     ///
     /// # Errors
     /// `Interrupted` when the watcher wants to stop.

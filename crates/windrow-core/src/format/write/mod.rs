@@ -160,7 +160,7 @@ pub trait WriteFormat: Send + Sync {
         Ok(())
     }
 
-    /// Whether the folder holds such a data set and nothing else, so that it may be replaced; an empty one is as good as none.
+    /// Whether the folder holds such a data set and nothing else, so that it may be replaced; an empty one may be too.
     fn is_one(&self, out: &Path) -> bool {
         files::names(out).is_ok_and(|names| {
             let is_described = names.is_empty() || names.iter().any(|name| self.is_description(name));

@@ -1,4 +1,4 @@
-//! How a data set in parts is laid out: what of it is the format's own.
+//! The files of a data set in parts: what of them is the format's own.
 
 use std::sync::Arc;
 

@@ -29,7 +29,7 @@ pub struct Stored<'a> {
 }
 
 impl Stored<'_> {
-    /// Its numbers as an array `[T]`, or `[T, C]` of so many channels.
+    /// Its numbers as an array `[T]`, or `[T, C]` of `channels` channels.
     pub fn array(&self, dtype: DType, channels: Option<usize>, bytes: Vec<u8>) -> Array {
         let shape = [self.len].into_iter().chain(channels.map(|channels| channels as u64)).collect();
         Array { dtype, shape, bytes }

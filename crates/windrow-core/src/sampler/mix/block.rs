@@ -30,7 +30,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// The block in which each part has so many slots, of which not all are 0; its ties are broken by the seed.
+    /// The block in which each part has its count of slots, of which not all are 0; its ties are broken by the seed.
     pub(super) fn new(counts: &[u64], seed: u64) -> Self {
         let size: u64 = counts.iter().sum();
         let mut block = Block {
@@ -93,7 +93,7 @@ impl Block {
         (part, position / self.size() * self.slots_of(part) + u64::from(rank))
     }
 
-    /// How many turns a part has in the first so many positions.
+    /// How many turns a part has in the first `positions` positions.
     pub(super) fn turns_before(&self, part: u16, positions: u64) -> u64 {
         let of_part = &self.by_part[usize::from(part)];
         let rest = positions % self.size();

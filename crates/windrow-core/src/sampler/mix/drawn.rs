@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use crate::sampler::Permutation;
 
-/// So many orders are kept: about half a megabyte for each thread that lays batches.
+/// How many orders are kept: about half a megabyte for each thread that assembles batches.
 const MOST: usize = 1024;
 
 /// More threads than this draw their orders again.

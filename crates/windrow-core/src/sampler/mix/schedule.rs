@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 /// Most slots of all blocks together, with what is kept of each part: a few hundred megabytes.
 const MOST: u64 = 1 << 24;
 
-/// From a position on, each part has so many of the slots.
+/// How many of the slots each part has, from a position on.
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
     pub(super) start: u64,
@@ -119,7 +119,7 @@ impl Schedule {
         (part, stretch.before[usize::from(part)] + place)
     }
 
-    /// How many turns a part has in the first so many positions.
+    /// How many turns a part has in the first `positions` positions.
     pub(super) fn turns_before(&self, part: u16, positions: u64) -> u64 {
         let stretch = self.stretch_at(positions);
         stretch.before[usize::from(part)] + stretch.block.turns_before(part, positions - stretch.start)

@@ -94,7 +94,7 @@ pub(super) fn open(
     let Some((size, mut note)) = Note::of_file(&file, meta.len()).map_err(failed)? else {
         return Err(Error::corrupt("a file of the cache is damaged")
             .at(&path)
-            .hint("delete it: it is made anew"));
+            .hint("delete it: it is made again"));
     };
     let content = note.content;
     if !is_wanted(&mut note)? {

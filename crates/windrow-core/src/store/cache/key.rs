@@ -16,7 +16,7 @@ use crate::store::{Object, Version};
 const PART: u64 = 4096;
 /// Parts looked at where times may say nothing.
 const PARTS: u64 = 16;
-/// Clocks of file systems continue in steps of so many nanoseconds, at most.
+/// The longest step of the clocks of file systems, in nanoseconds.
 const TICK_NS: u64 = 20_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 

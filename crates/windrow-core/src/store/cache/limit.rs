@@ -36,7 +36,7 @@ impl Limit {
         }
     }
 
-    /// In bytes, where the half of what is free is so many.
+    /// In bytes, where half of the free space is `half`.
     pub(super) fn bytes(self, half: u64) -> u64 {
         match self {
             Limit::Given(bytes) | Limit::Set(bytes) => bytes,

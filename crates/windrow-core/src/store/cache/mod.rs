@@ -54,7 +54,7 @@ impl Cache {
         Cache::new(None, None)
     }
 
-    /// One in this folder, of at most so many bytes; what is not given, or is 0 bytes, is as the environment has it.
+    /// A cache in this folder, of at most `limit` bytes; what is not given, or is 0 bytes, is as the environment has it.
     ///
     /// # Errors
     /// As [`Cache::of_environment`].
@@ -71,7 +71,7 @@ impl Cache {
         Cache { folder: folder.to_path_buf(), limit: Limit::HalfOfFree }
     }
 
-    /// Of at most so many bytes.
+    /// Sets a limit in bytes.
     #[cfg(test)]
     pub(super) fn limited_to(self, bytes: u64) -> Cache {
         Cache { limit: Limit::Set(bytes), ..self }

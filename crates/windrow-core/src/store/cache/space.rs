@@ -125,7 +125,7 @@ impl Cache {
         done
     }
 
-    /// How many bytes it may take now, where it holds so many.
+    /// How many bytes it may take now, where it holds `held` bytes.
     pub fn limit(&self, held: u64) -> u64 {
         self.limit.bytes(half_of_free(&self.folder, held))
     }
@@ -145,7 +145,7 @@ impl Cache {
         })
     }
 
-    /// Of what was taken, so many bytes are on the disk now, and all others are given back.
+    /// Notes that of the `taken` bytes `written` are on the disk now; the others are given back.
     pub fn wrote(&self, taken: u64, written: u64) {
         self.with(|known| {
             known.pending = known.pending.saturating_sub(taken);
@@ -187,8 +187,7 @@ impl Space {
         Space { cache: cache.clone(), bytes: 0 }
     }
 
-    /// Does `write`, which adds so many bytes to the file: what they need is made free first, and as long as the disk is full,
-    /// what there is.
+    /// Does `write`, which adds `bytes` to the file: the space is made free first, and more of it as long as the disk is full.
     ///
     /// # Errors
     /// `Config` when the file would be larger than the limit, or than what is open leaves of it; inside, what `write` says.
@@ -226,7 +225,7 @@ impl Space {
         Ok(written)
     }
 
-    /// The file lost so many bytes.
+    /// Notes that the file lost `bytes` bytes.
     pub(super) fn shrink(&mut self, bytes: u64) {
         self.cache.with(|known| known.total = known.total.saturating_sub(bytes));
         self.bytes = self.bytes.saturating_sub(bytes);

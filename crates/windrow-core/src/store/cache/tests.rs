@@ -121,12 +121,12 @@ impl Desk {
         Ok((made, is_new))
     }
 
-    /// The same, closed at once.
+    /// Makes the entry of a file, closed at once; whether it was made now.
     fn made(&self, cache: &Cache, name: &str) -> bool {
         self.made_in(cache, name).unwrap().1
     }
 
-    /// A copy of something far, used so many hours ago, as another process would make it; its bytes.
+    /// A copy of something far, used `hours` hours ago, as another process would make it; its bytes.
     fn copy(&self, number: u32, hours: u64) -> PathBuf {
         let folder = self.path(&format!("cache/remote/{number:032x}"));
         fs::create_dir_all(&folder).unwrap();
@@ -177,7 +177,7 @@ fn what_was_used_least_recently_goes_first_and_what_is_open_stays() {
     assert!(cache.entries().unwrap().iter().all(|entry| !entry.is_open));
 }
 
-/// Sets when something was used last, so many hours ago.
+/// Sets when something was used last: `hours` hours ago.
 fn used(path: &Path, hours: u64) {
     let time = std::time::SystemTime::now() - std::time::Duration::from_secs(3600 * hours);
     File::options().write(true).open(path).unwrap().set_modified(time).unwrap();

@@ -53,7 +53,7 @@ impl Turn {
             }
             if grew.elapsed() > patience {
                 crate::warn!(
-                    "{name} in {} is made anew: another process stopped making it",
+                    "{name} in {} is made again: another process stopped making it",
                     folder.display()
                 );
                 return Turn { held: None, waited };

@@ -42,8 +42,8 @@ pub fn whole<T>(mut work: impl FnMut() -> T) -> T {
     }
 }
 
-/// The same for work that cannot be done twice, before what it made is given away: it fails where a map was torn
-/// meanwhile, of whatever data.
+/// Does work that cannot be done twice, before its result is given away: it fails where a map was torn meanwhile, of
+/// whatever data.
 ///
 /// # Errors
 /// `Stale`; what the work says.
@@ -60,9 +60,9 @@ pub fn whole_at_once<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 /// What the work gives, and whether a map was torn meanwhile.
 fn watched<T>(work: impl FnOnce() -> T) -> (T, bool) {
     /// Others take the signal for themselves when they begin, as torch does in its workers: a thread, and a process
-    /// that was forked, looks at each of so many works first,
+    /// that was forked, looks at each of its first works,
     const FIRST: u32 = 64;
-    /// then at every so-many-eth.
+    /// then at one in this number.
     const OFTEN: u32 = 32;
     THREAD.with(|thread| {
         let begun = thread.begun.get();

@@ -96,7 +96,7 @@ fn with_the_tail_kept_no_code_is_lost() {
 }
 
 #[test]
-fn one_side_is_laid_twice_where_the_layout_says_stereo() {
+fn one_side_is_written_twice_where_the_layout_says_stereo() {
     let folder = tracks(&[5], 9);
     let source = open(folder.path()).unwrap();
     let mono = feed(&source, 5, Mode::Start, &short()).unwrap().batch(&[0], 0).unwrap();

@@ -1,4 +1,4 @@
-//! Batches and delays as Dia's program laid them.
+//! Batches and delays as Dia's program made them.
 
 use serde_json::Value;
 use windrow_core::collate::{Batch, Codes, CodesLayout, Delays, Example, Masks, Tags, TextCut, Undelayed};
@@ -49,7 +49,7 @@ fn layout(case: &Value) -> CodesLayout {
     }
 }
 
-fn lay(case: &Value, layout: &CodesLayout) -> Result<Batch> {
+fn assemble(case: &Value, layout: &CodesLayout) -> Result<Batch> {
     let encodings = encodings(case);
     let texts: Vec<&str> = case["texts"].as_array().unwrap().iter().map(|t| t.as_str().unwrap()).collect();
     let channels = encodings.iter().map(|e| e.channels).max();
@@ -87,7 +87,7 @@ fn strings(rows: &Value) -> Vec<u8> {
 fn check(name: &str) {
     let case = recorded(name);
     let expected = &case["expected"]["ok"];
-    let batch = lay(&case, &layout(&case)).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let batch = assemble(&case, &layout(&case)).unwrap_or_else(|e| panic!("{name}: {e}"));
     for field in ["src_tokens", "tgt_tokens", "tgt_lens"] {
         same_shape(&batch, field, &expected[field]);
         assert_eq!(batch.get::<i64>(field).unwrap(), flat(&expected[field]["data"]), "{name}: {field}");
@@ -115,7 +115,7 @@ fn check(name: &str) {
     assert_eq!(batch.get::<i64>("seq_lens").unwrap(), lengths, "{name}");
     // Without masks the same tokens, and with lengths the number of text tokens.
     let lengths = CodesLayout { masks: Masks::Lengths, ..layout(&case) };
-    let shorter = lay(&case, &lengths).unwrap();
+    let shorter = assemble(&case, &lengths).unwrap();
     let names: Vec<_> = shorter.fields().iter().map(|f| &*f.name).collect();
     assert_eq!(
         names,
@@ -145,11 +145,11 @@ fn codes_of_another_width_are_refused_as_there() {
         let case = recorded(name);
         assert!(case["expected"].get("error").is_some());
         if name.contains("15") {
-            assert_eq!(lay(&case, &layout(&case)).unwrap_err().kind(), Kind::Config);
+            assert_eq!(assemble(&case, &layout(&case)).unwrap_err().kind(), Kind::Config);
         }
-        // What the configuration says is stereo is laid with both sides: the mistake cannot be seen in one batch.
+        // What the configuration says is stereo is written with both sides: the mistake cannot be seen in one batch.
         let stereo = CodesLayout { channels: Some(18), ..layout(&case) };
-        let batch = lay(&case, &stereo).unwrap();
+        let batch = assemble(&case, &stereo).unwrap();
         let frame = &batch.get::<i64>("tgt_tokens").unwrap()[18..36];
         assert_eq!((frame[0], frame[9]), (flat(&case["encodings"][0]["data"])[0], frame[0]), "{name}");
     }

@@ -10,7 +10,7 @@ use super::{refused, unreadable};
 use crate::disk::{Wanted, both_ways, bytes_at, open, open_with, whole};
 use crate::folder::{folder_of, put};
 
-/// An index as Megatron lays it: lengths, places, borders, modes.
+/// An index as Megatron writes it: lengths, places, borders, modes.
 fn index(code: u8, lengths: &[i32], places: &[i64], borders: &[i64], modes: &[i8]) -> Vec<u8> {
     let mut bytes = b"MMIDIDX\0\0".to_vec();
     bytes.extend(1u64.to_le_bytes());

@@ -56,11 +56,11 @@ fn a_process_with_a_limit() {
             assert!(files == 0 && (6..8).contains(&copies), "{copies}");
             // One that is open stays, whatever is made.
             let open = Held::new(identity("19", SIZE), &limits(&cache, None));
-            assert!(lent(&open, &(0..SIZE)).is_none() && open.missing(0, SIZE).is_empty());
+            assert!(borrowed(&open, &(0..SIZE)).is_none() && open.missing(0, SIZE).is_empty());
             (100..120).for_each(make);
             let [files, copies] = there();
             assert!(copies == 1 && (5..8).contains(&files), "{files}");
-            assert_eq!(lent(&open, &(0..SIZE)), Some(content(SIZE)));
+            assert_eq!(borrowed(&open, &(0..SIZE)), Some(content(SIZE)));
         }
     }
 }

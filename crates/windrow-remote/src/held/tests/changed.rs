@@ -90,7 +90,7 @@ fn whatever_changes_meanwhile_the_bytes_are_right() {
             let held = Held::new(identity.clone(), &limits(cache.path(), None));
             fetch(&held, &content, so_far);
             change(&folder_of(cache.path(), &identity));
-            // What is made anew in its place by another one does not deceive the first.
+            // What another one makes in its place does not deceive the first.
             let other = Held::new(identity.clone(), &limits(cache.path(), None));
             fetch(&other, &content, 2 * GRANULE..3 * GRANULE);
             for held in [&held, &other] {
@@ -119,7 +119,7 @@ fn readers_of_a_copy_that_is_cut_get_its_bytes_or_nothing() {
                         let start = random.u64(0..SIZE);
                         let range = start..random.u64(start..=SIZE);
                         let _reading = held.reading(start, SIZE);
-                        assert!(lent(held, &range).is_none_or(|bytes| bytes == part(content, &range)));
+                        assert!(borrowed(held, &range).is_none_or(|bytes| bytes == part(content, &range)));
                         // What was cut off in between comes once more.
                         let read = (0..2).find_map(|_| {
                             fetch(held, content, range.clone());
@@ -161,7 +161,7 @@ fn a_folder_of_something_else_stays_as_it_is() {
     let held = open();
     assert_eq!(held.missing(0, SIZE), one(0..SIZE));
     assert_eq!(read(&held, &content, 0..SIZE), content);
-    assert_eq!(lent(&held, &(0..1)), None);
+    assert_eq!(borrowed(&held, &(0..1)), None);
     assert_eq!(fs::read(folder.join("about.json")).unwrap(), other);
     assert_eq!(fs::read(folder.join("sums")).unwrap(), before);
 }
@@ -176,7 +176,7 @@ fn where_nothing_can_be_written_memory_takes_it() {
         let held = Held::new(identity("x", SIZE), &limits(&cache, None));
         exercise(&held, &content, 7, 50);
         assert_eq!(read(&held, &content, 0..SIZE), content);
-        assert_eq!(lent(&held, &(0..1)), None);
+        assert_eq!(borrowed(&held, &(0..1)), None);
     }
     assert_eq!(fs::read(file).unwrap(), b"x");
 }

@@ -44,17 +44,17 @@ fn none_of_500_damaged_granules_is_served() {
     let mut right = 0;
     for granule in 0..=600 {
         let range = granule * GRANULE..(granule * GRANULE + GRANULE).min(SIZE);
-        if let Some(bytes) = lent(&held, &range) {
+        if let Some(bytes) = borrowed(&held, &range) {
             assert_eq!(bytes, part(&content, &range), "granule {granule}");
             right += 1;
         }
-        assert_eq!(found(&held, &range), lent(&held, &range));
+        assert_eq!(found(&held, &range), borrowed(&held, &range));
     }
     // A byte of a sum may have been drawn as it was.
     assert!((101..=110).contains(&right), "{right}");
     let fetched = fetch(&held, &content, 0..SIZE);
     assert!(fetched > 480 * GRANULE, "{fetched}");
-    assert_eq!(lent(&held, &(0..SIZE)).as_deref(), Some(&content[..]));
+    assert_eq!(borrowed(&held, &(0..SIZE)).as_deref(), Some(&content[..]));
     drop(held);
     assert_eq!(bytes_on_disk(cache.path(), &identity), SIZE);
 }
@@ -67,5 +67,5 @@ fn a_sum_of_nothing_is_not_there_and_zeros_are() {
     held.put(GRANULE, vec![0; GRANULE as usize]);
     // The file holds zeros everywhere.
     assert_eq!(held.missing(0, SIZE), [0..GRANULE, 2 * GRANULE..SIZE]);
-    assert_eq!(lent(&held, &(GRANULE..2 * GRANULE)), Some(vec![0; GRANULE as usize]));
+    assert_eq!(borrowed(&held, &(GRANULE..2 * GRANULE)), Some(vec![0; GRANULE as usize]));
 }

@@ -62,8 +62,8 @@ fn found(held: &Held, range: &Range<u64>) -> Option<Vec<u8>> {
     held.copy(range.start, &mut out).then_some(out)
 }
 
-fn lent(held: &Held, range: &Range<u64>) -> Option<Vec<u8>> {
-    whole(|| held.lent(range.start, (range.end - range.start) as usize).map(<[u8]>::to_vec))
+fn borrowed(held: &Held, range: &Range<u64>) -> Option<Vec<u8>> {
+    whole(|| held.borrowed(range.start, (range.end - range.start) as usize).map(<[u8]>::to_vec))
 }
 
 /// Bytes of a range that the disk holds, as the first process of all would find it.
@@ -88,7 +88,7 @@ fn exercise(held: &Held, content: &[u8], seed: u64, rounds: u32) {
             Some(bytes) => assert_eq!(bytes, part(content, &range)),
             None => assert!(!missing.is_empty(), "{range:?}"),
         }
-        if let Some(bytes) = lent(held, &range) {
+        if let Some(bytes) = borrowed(held, &range) {
             assert_eq!(bytes, part(content, &range));
         }
         for missing in missing {
@@ -151,7 +151,7 @@ fn what_is_on_disk_is_there_the_next_time() {
     drop(held);
     let held = open(identity("x", SIZE));
     assert_eq!(held.missing(0, SIZE), one(0..GRANULE));
-    assert_eq!(lent(&held, &(GRANULE..SIZE)), Some(part(&content, &(GRANULE..SIZE))));
+    assert_eq!(borrowed(&held, &(GRANULE..SIZE)), Some(part(&content, &(GRANULE..SIZE))));
     // Another version, another size, another object: another copy.
     for other in [
         Identity { tag: "\"2\"".into(), ..identity("x", SIZE) },
@@ -174,7 +174,7 @@ fn without_a_tag_or_a_limit_nothing_is_on_disk() {
         let held = Held::new(identity, &limits(cache.path(), disk));
         assert_eq!(held.missing(UNIT + 1, 1), one(UNIT..2 * UNIT));
         assert_eq!(read(&held, &content, 0..SIZE), content);
-        assert_eq!(lent(&held, &(0..1)), None);
+        assert_eq!(borrowed(&held, &(0..1)), None);
     }
     assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 0);
 }

@@ -57,7 +57,7 @@ fn processes_that_write_one_copy_read_right_bytes() {
     let held = Held::new(identity("x", SIZE), &limits(cache.path(), None));
     let fetched = fetch(&held, &content, 0..SIZE);
     assert!(fetched < SIZE / 2, "{fetched}");
-    assert_eq!(lent(&held, &(0..SIZE)).as_deref(), Some(&content[..]));
+    assert_eq!(borrowed(&held, &(0..SIZE)).as_deref(), Some(&content[..]));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn where_a_disk_takes_no_more_memory_does() {
     let held = Held::new(identity("x", SIZE), &limits(cache.path(), None));
     let fetched = fetch(&held, &content, 0..SIZE);
     assert!(fetched > SIZE / 2, "{fetched}");
-    assert_eq!(lent(&held, &(0..SIZE)).as_deref(), Some(&content[..]));
+    assert_eq!(borrowed(&held, &(0..SIZE)).as_deref(), Some(&content[..]));
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn half_is_kept_and_stays() {
         // Something that was read may still be in memory.
         assert!(fetched <= if epoch == 0 { SIZE } else { half }, "epoch {epoch}: {fetched}");
         assert!(fetched >= half - GRANULE, "epoch {epoch}: {fetched}");
-        assert!(lent(&held, &(0..half)).is_some() && lent(&held, &(half..half + 1)).is_none());
+        assert!(borrowed(&held, &(0..half)).is_some() && borrowed(&held, &(half..half + 1)).is_none());
     }
     drop(held);
     assert_eq!(bytes_on_disk(cache.path(), &identity), half);
@@ -41,7 +41,8 @@ fn a_range_that_fits_in_part_is_on_disk_in_part() {
     let _reading = held.reading(0, SIZE);
     held.put(0, content.clone());
     assert!(
-        lent(&held, &(0..3 * GRANULE)).is_some() && lent(&held, &(3 * GRANULE..3 * GRANULE + 1)).is_none()
+        borrowed(&held, &(0..3 * GRANULE)).is_some()
+            && borrowed(&held, &(3 * GRANULE..3 * GRANULE + 1)).is_none()
     );
     assert_eq!(found(&held, &(0..SIZE)), Some(content));
     assert_eq!(held.missing(0, SIZE), []);
@@ -67,24 +68,24 @@ fn other_datas_copies_go_first_the_oldest_before_the_others_and_not_those_in_use
     assert_eq!(in_use.missing(0, SIZE), []);
     let held = open("x", 4 * SIZE + slack);
     fetch(&held, &content, 0..SIZE);
-    assert!(lent(&held, &(0..SIZE)).is_some());
+    assert!(borrowed(&held, &(0..SIZE)).is_some());
     let there = |name: &str| path(name).exists();
     assert_eq!(["open", "oldest", "old", "new", "x"].map(there), [true, false, true, true, true]);
     // Room for these two alone: all others go.
     let more = open("more", 3 * SIZE + slack);
     fetch(&more, &content, 0..SIZE);
-    assert!(lent(&more, &(0..SIZE)).is_some());
+    assert!(borrowed(&more, &(0..SIZE)).is_some());
     assert_eq!(["open", "old", "new", "x", "more"].map(there), [true, false, false, true, true]);
     // All are in use: what else comes goes through memory.
     let last = open("last", 3 * SIZE + slack / 2);
     assert_eq!(read(&last, &content, 0..SIZE), content);
-    assert!(lent(&last, &(0..SIZE)).is_none());
-    assert!([&in_use, &held, &more].iter().all(|held| lent(held, &(0..SIZE)) == Some(content.clone())));
+    assert!(borrowed(&last, &(0..SIZE)).is_none());
+    assert!([&in_use, &held, &more].iter().all(|held| borrowed(held, &(0..SIZE)) == Some(content.clone())));
     // Closed, they may go.
     drop(in_use);
     let next = open("next", 3 * SIZE + slack);
     fetch(&next, &content, 0..SIZE);
-    assert!(lent(&next, &(0..SIZE)).is_some() && !there("open") && foreign.exists());
+    assert!(borrowed(&next, &(0..SIZE)).is_some() && !there("open") && foreign.exists());
 }
 
 #[test]
@@ -94,7 +95,7 @@ fn closed_copies_of_this_process_may_go() {
     for i in 0..20 {
         let held = Held::new(identity(&i.to_string(), SIZE), &limits(cache.path(), Some(3 * SIZE)));
         fetch(&held, &content, 0..SIZE);
-        assert_eq!(lent(&held, &(0..SIZE)), Some(content.clone()));
+        assert_eq!(borrowed(&held, &(0..SIZE)), Some(content.clone()));
     }
     assert!(fs::read_dir(cache.path().join("remote")).unwrap().count() <= 4);
 }

@@ -31,7 +31,7 @@ fn an_overloaded_server_is_asked_again() {
 }
 
 #[test]
-fn a_server_that_stays_overloaded_is_given_up_and_a_rerun_goes_on() {
+fn a_server_that_stays_overloaded_is_given_up_and_a_rerun_continues() {
     let is_over = Arc::new(AtomicBool::new(false));
     let over = is_over.clone();
     let always = move |seen: &Seen| {
@@ -58,7 +58,7 @@ fn a_server_that_stays_overloaded_is_given_up_and_a_rerun_goes_on() {
 }
 
 #[test]
-fn a_body_cut_anywhere_goes_on_at_that_byte() {
+fn a_body_cut_anywhere_continues_at_that_byte() {
     let cuts = [0, 1, SIZE / 64, SIZE / 3, SIZE / 2, 63 * SIZE / 64, SIZE - 1];
     for is_large in [false, true] {
         for at in cuts {
@@ -239,7 +239,7 @@ fn parts_of_a_stopped_run_are_gone_on_from_and_poisoned_ones_are_not_shown() {
 }
 
 #[test]
-fn stopping_is_quick_and_the_rerun_goes_on() {
+fn stopping_is_quick_and_the_rerun_continues() {
     struct Stop<'a>(&'a Desk);
     impl Watch for Stop<'_> {
         fn progress(&self, _: Progress) {}

@@ -106,7 +106,7 @@ fn a_listing_that_claims_more_than_there_is_room_for_is_refused_before_anything_
 }
 
 #[test]
-fn a_listing_that_goes_on_in_a_circle_or_elsewhere_is_refused() {
+fn a_listing_that_continues_in_a_circle_or_elsewhere_is_refused() {
     let other = Server::good(vec![]);
     let elsewhere = format!("{}/api/datasets/some/data/tree/x", other.endpoint());
     for next in [String::new(), elsewhere] {

@@ -62,17 +62,17 @@ pub(crate) enum Fault {
     None,
     /// This status, with these headers.
     Status(u16, &'static str),
-    /// The connection ends after so many bytes of the body.
+    /// The connection ends after this number of bytes of the body.
     Cut(usize),
-    /// Nothing more comes after so many bytes, and the connection stays.
+    /// Nothing more comes after this number of bytes, and the connection stays.
     Stall(usize),
     /// The content has these bytes instead.
     Content(Vec<u8>),
-    /// A page of the listing says that it goes on there.
+    /// A page of the listing says that it continues there.
     Next(String),
     /// A part that was asked for is not known: all of it comes.
     Whole,
-    /// All of it comes, cut after so many bytes.
+    /// All of it comes, cut after this number of bytes.
     WholeCut(usize),
 }
 

@@ -134,7 +134,7 @@ class Dataset(abc.ABC):
 class SubsampledDataset:
     """`int(subsample_factor * len(dataset))` samples of another dataset, drawn without repetition.
 
-    `seed`: the same seed gives the same samples; None draws anew. They come in the order of the dataset, or, with
+    `seed`: the same seed gives the same samples; None draws others each time. They come in the order of the dataset, or, with
     `random_order=True`, in random order.
 
     Raises ValueError unless `0 < subsample_factor <= 1`.

@@ -17,7 +17,7 @@ class JsonRecordError(windrow.CorruptError, json.JSONDecodeError):
     ValueError).
     """
 
-    # Without a cause where a DataLoader makes it anew, from the text of a worker's error.
+    # Without a cause where a DataLoader makes it again, from the text of a worker's error.
     def __init__(self, message: str, cause: json.JSONDecodeError | None = None) -> None:
         ValueError.__init__(self, message)
         cause = cause or json.JSONDecodeError(message, "", 0)

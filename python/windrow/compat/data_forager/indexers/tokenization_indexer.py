@@ -98,7 +98,7 @@ def create_tokenize_and_index_with_aux_func(
 
 
 class _TextIndexer(FileTextLinesIndexer):
-    """Runs in the core where the core lays samples and index in the same places and gives the same."""
+    """Runs in the core where the core writes samples and index to the same places and gives the same."""
 
     def __call__(self) -> None:
         store, generator = self._index_store, self._sample_generator
