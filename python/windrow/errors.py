@@ -102,12 +102,12 @@ class ExistsError(WindrowError, FileExistsError):
 
 
 class IoError(WindrowError, OSError):
-    """The operating system said no."""
+    """An operating-system call failed."""
 
     kind = "io"
 
 
 class OutOfMemoryError(WindrowError, MemoryError):
-    """There is not so much memory."""
+    """Out of memory."""
 
     kind = "memory"

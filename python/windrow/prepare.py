@@ -359,7 +359,7 @@ def encode(
 
     Files are encoded side by side, and the codes of each are kept in the cache, so that a run that was stopped continues with
     the next file. The output appears at the end, whole. A file that cannot be encoded, sound of a kind that is not read, and
-    sound in folders below is left out and told of in ``failed``.
+    sound in folders below is left out and listed in ``failed``.
 
     Args:
         audio_dir: ``.wav``, ``.flac``, ``.mp3``, ``.m4a``, ``.mp4``, ``.aac``, ``.ogg`` and ``.oga`` directly in it; or one file.

@@ -235,7 +235,7 @@ fn matching(probe: &Probe, keys: &[String], folder: &str, patterns: &[String]) -
     let names: Vec<&str> = keys.iter().filter_map(|key| inside(probe.name_of(key), folder)).collect();
     let mut meant: HashSet<&str> = HashSet::new();
     for pattern in patterns {
-        // What cannot be expanded stands for nothing.
+        // A pattern that cannot be expanded names nothing.
         let _ = braces::expand(plain(pattern), &mut |pattern| {
             meant.extend(among(pattern, &names).found);
             Ok(())

@@ -9,7 +9,7 @@
 //! * `layout`: names of files, and how they are found;
 //! * `hub`: the splits that the README of a Hub folder lists;
 //! * `opened`: opens Parquet, and checks it;
-//! * `without`: stands for `opened` in a build without the feature `parquet`;
+//! * `without`: replaces `opened` in a build without the feature `parquet`;
 //! * `object`: an object as the crate parquet reads it;
 //! * `file`: one file: its footer, and its rows as an Arrow stream;
 //! * `pages`: checksums of pages;

@@ -58,7 +58,7 @@ impl Verify for BySplit {
     }
 }
 
-// Pages that have a checksum are compared with it; a file with a bad one is said to be so once, and not record by record. What
+// Pages that have a checksum are compared with it; a file with a bad one is reported once, and not record by record. What
 // cannot be opened is found by reading.
 fn compare_pages(probe: &Probe, key: &str, out: &mut Verifier<'_>) -> Result<()> {
     let name = probe.store.display(key);
@@ -94,7 +94,7 @@ fn compare_pages(probe: &Probe, key: &str, out: &mut Verifier<'_>) -> Result<()>
 
 /// Whether a README lists the splits of a folder.
 pub(crate) fn defines_splits(probe: &Probe) -> bool {
-    // What is wrong with it is said when it is opened.
+    // What is wrong with it is reported when it is opened.
     !matches!(Listed::of(probe, &keys(probe)), Ok(None))
 }
 

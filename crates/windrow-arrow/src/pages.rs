@@ -90,7 +90,7 @@ impl Compact<'_> {
         Some(Header { size: self.at as u64, page: page?, crc })
     }
 
-    // The type of the next field, whose number is counted on or said; `None` at the end of a struct.
+    // The type of the next field, whose number is counted on or given; `None` at the end of a struct.
     fn field(&mut self, number: &mut i64) -> Option<Option<u8>> {
         let byte = self.byte()?;
         let kind = byte & 15;

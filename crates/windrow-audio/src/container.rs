@@ -48,7 +48,7 @@ impl Container {
         let extension = extension(object.name());
         let found = match by_content(head) {
             Some(found) => found,
-            // Recorders cut streams anywhere, and some writers pad their tag: the first whole frame may stand later.
+            // Recorders cut streams anywhere, and some writers pad their tag: the first whole frame may come later.
             None if extension == "mp3" || sound.start > 0 => Container::Mp3,
             None => return Err(unread(head, object.name())),
         };

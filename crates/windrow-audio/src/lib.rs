@@ -17,7 +17,7 @@
 //! # }
 //! ```
 //!
-//! The codecs are symphonia's, the resampler is rubato's. What stands here is what makes them safe to feed a training run
+//! The codecs are symphonia's, the resampler is rubato's. What is here makes them safe to feed a training run
 //! with: the content decides and not the name, claims are compared with what comes out, the padding of encoders is cut, and
 //! what cannot be read is an error that names the file and the place.
 //!

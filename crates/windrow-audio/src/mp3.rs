@@ -47,7 +47,7 @@ pub(crate) struct Frames {
     pub(crate) n_corrupt: u64,
 }
 
-/// What stands somewhere.
+/// What is at a place.
 enum Found {
     Frame(Header),
     /// A tag of a player, with its size in bytes.

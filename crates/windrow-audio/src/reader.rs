@@ -165,7 +165,7 @@ fn demuxer(
     })
 }
 
-/// What the codecs said, in windrow's words.
+/// An error of the codecs, in windrow's words.
 pub(crate) fn explained(refused: Refused, file: &dyn Object, part: &str) -> Error {
     let what = match refused {
         Refused::IoError(e) if e.kind() == ErrorKind::UnexpectedEof => {
@@ -175,7 +175,7 @@ pub(crate) fn explained(refused: Refused, file: &dyn Object, part: &str) -> Erro
                 .hint("copy the file again, or allow what is there with skip_corrupt");
         }
         Refused::IoError(e) => {
-            // What the store said went through the codec's hands.
+            // An error of the store came through the codec.
             return match e.downcast::<Error>() {
                 Ok(ours) => ours,
                 Err(e) if e.raw_os_error().is_some() => Error::io("read the file", file.name(), e),

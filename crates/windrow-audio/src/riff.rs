@@ -151,7 +151,7 @@ impl File<'_> {
         }
     }
 
-    // Whether a name of letters and a size that ends within the file stand here.
+    // Whether a name of letters and a size that ends within the file are here.
     fn is_chunk(&self, at: u64) -> Result<bool> {
         if at.saturating_add(8) > self.end {
             return Ok(false);

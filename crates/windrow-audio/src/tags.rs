@@ -65,7 +65,7 @@ pub(crate) fn size_at(file: &mut Window, at: u64) -> Result<Option<u64>> {
         head if head.starts_with(b"TAG+") => Some(227),
         head if head.starts_with(b"TAG") => Some(128),
         head if head.starts_with(b"APETAGEX") && head.len() == 32 => {
-            // The size counts all but a header, which is what stands here where a flag says so.
+            // The size counts all but a header, which is here where a flag says so.
             let is_header = head[23] & 0x20 != 0;
             let size = u64::from(u32::from_le_bytes([head[12], head[13], head[14], head[15]]));
             Some(if is_header { 32 + size } else { 32 })

@@ -75,7 +75,7 @@ impl Template {
         !self.calls.is_empty()
     }
 
-    /// Whether a role stands in it as a text.
+    /// Whether a role is in it as a text.
     pub(crate) fn names(&self, role: &str) -> bool {
         let template = self.environment.get_template(NAME);
         template.is_ok_and(|template| {

@@ -26,7 +26,7 @@
 //! * `speed`: how fast a loader is here;
 //! * `codes`: audio codes as a grid;
 //! * `play`: the sound of a record of codes;
-//! * `no_codec`: stands for `play` in a build without the codec;
+//! * `no_codec`: replaces `play` in a build without the codec;
 //! * `plot`: a series as a drawing of dots;
 //! * `text`: terminal width, paths as a shell takes them;
 //! * `out`: stdout: lines for people, or one JSON object;
@@ -84,7 +84,7 @@ pub fn main_from(args: impl IntoIterator<Item = OsString>) -> i32 {
         .and_then(|typed| Cli::from_arg_matches(&typed))
     {
         Ok(cli) => cli,
-        Err(e) => return not_parsed(&near::told(e), &args),
+        Err(e) => return not_parsed(&near::with_nearest(e), &args),
     };
     warnings::listen(cli.quiet);
     hide_caught_panics();
@@ -121,7 +121,7 @@ fn not_parsed(error: &clap::Error, args: &[OsString]) -> i32 {
         report(&Failure::Usage { message, hint }, &mut out);
         return USAGE;
     }
-    // Nobody is left to tell when the terminal is gone.
+    // Nobody reads the message when the terminal is gone.
     let _ = error.print();
     if is_answer { DONE } else { USAGE }
 }

@@ -27,9 +27,9 @@ pub enum Kind {
     Config,
     /// The output exists already.
     Exists,
-    /// The operating system said no.
+    /// An operating-system call failed.
     Io,
-    /// There is not so much memory.
+    /// Out of memory.
     Memory,
     /// The user asked to stop.
     Interrupted,
@@ -158,7 +158,7 @@ impl Error {
         Self::new(Kind::OutOfRange, format!("{what} {index} is out of range: there are {len}"))
     }
 
-    /// What the operating system said about `file`.
+    /// An operating-system error about `file`.
     pub fn io(doing: &str, file: impl AsRef<std::path::Path>, cause: std::io::Error) -> Self {
         let kind = match cause.kind() {
             // Below a file there is nothing either.
@@ -337,7 +337,7 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        // `Display` has said the cause itself.
+        // `Display` names the cause itself.
         self.0.cause.as_deref()?.source()
     }
 }

@@ -4,7 +4,7 @@ use half::{bf16, f16};
 
 use crate::array::{DType, Element};
 
-/// A number of an array, or one that stands alone.
+/// A number of an array, or a single one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// A truth value.

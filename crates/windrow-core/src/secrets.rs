@@ -37,7 +37,7 @@ pub fn text_without_secrets(text: &str) -> String {
             rest = behind;
             continue;
         }
-        // What no URL holds ends it; a query may hold all else, and what stands at its end belongs to the sentence.
+        // What no URL holds ends it; a query may hold all else, and punctuation at its end belongs to the sentence.
         let end = url.find(|c: char| c.is_whitespace() || "\"<>`".contains(c)).unwrap_or(url.len());
         let url_end = url[..end].trim_end_matches([':', ',', '.', ';', ')', ']', '}', '\'']).len();
         out.push_str(&without_secrets(&url[..url_end]));

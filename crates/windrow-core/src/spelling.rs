@@ -245,7 +245,7 @@ fn value_at(text: &str) -> Option<&str> {
     None
 }
 
-// Whether a value is written without quotes: a number, a word of the language, several values, or one that is not said.
+// Whether a value is written without quotes: a number, a word of the language, several values, or one that is not named.
 fn is_bare(value: &str) -> bool {
     value.parse::<f64>().is_ok()
         || ["true", "false", "none"].contains(&value)

@@ -5,7 +5,7 @@
 #[cfg(target_arch = "x86_64")]
 pub fn touch(bytes: &[u8]) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // As many lines of 64 bytes as a core waits for at a time; asked for more, it stands still. The rest of a row it
+    // As many lines of 64 bytes as a core waits for at a time; asked for more, it waits. The rest of a row it
     // fetches by itself once it reads on.
     const MOST: usize = 12;
     for line in bytes.chunks(64).take(MOST) {

@@ -92,12 +92,12 @@ impl std::fmt::Debug for Codec {
 }
 
 impl Codec {
-    /// Reads a codec's weights: a `.pth` or a `.safetensors`, told apart by their first bytes.
+    /// Reads a codec's weights: a `.pth` or a `.safetensors`, distinguished by their first bytes.
     ///
     /// # Errors
     /// `NotFound`; `Mismatch` naming the first tensor that is missing or of another shape, where the weights are of another
     /// model; `Corrupt` for a damaged file; `Unsupported` for a pickle that is more than data, and for a device that this
-    /// build or this machine has not; `Config` for options that cannot work.
+    /// build or this machine does not have; `Config` for options that cannot work.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Codec> {
         let mut weights = Weights::open(path.as_ref())?;
         let file = weights.file().to_string();
@@ -110,7 +110,7 @@ impl Codec {
         self.inner.config.sample_rate
     }
 
-    /// Samples that one frame stands for.
+    /// Samples in one frame.
     pub fn hop_length(&self) -> usize {
         self.inner.config.hop()
     }
@@ -162,12 +162,12 @@ impl Codec {
         Encoder { codec: self, held: Vec::new(), first: 0, frames: 0 }
     }
 
-    /// The samples that codes stand for, between -1 and 1: `hop_length` for each frame (one less in all for each odd rate of
+    /// Decodes codes to samples between -1 and 1: `hop_length` for each frame (one less in all for each odd rate of
     /// the decoder, as the original gives).
     ///
     /// # Errors
     /// `Mismatch` for codes of another number of codebooks; `OutOfRange` naming the first frame with a code that its
-    /// codebook has not; what a device says.
+    /// codebook does not have; what a device says.
     pub fn decode(&self, codes: &Codes) -> Result<Vec<f32>> {
         let inner = &self.inner;
         let n = self.codebooks();

@@ -22,7 +22,7 @@ impl Codes {
         Ok(Codes { values, codebooks })
     }
 
-    /// How many frames: a frame stands for `hop_length` samples.
+    /// How many frames: a frame has `hop_length` samples.
     pub fn frames(&self) -> usize {
         self.values.len() / self.codebooks.max(1)
     }

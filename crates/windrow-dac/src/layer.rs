@@ -73,7 +73,7 @@ impl Product {
 /// How a convolution goes along time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Along {
-    /// Column for column; a dilation may stand between the taps.
+    /// Column for column; a dilation may be between the taps.
     Plain { dilation: usize },
     /// Every `stride`-th column.
     Down { stride: usize },
@@ -281,7 +281,7 @@ impl Layer {
         }
     }
 
-    /// Runs it; the memory of the signal it was given comes back beside the new one.
+    /// Runs the layer; also returns the input's buffer for reuse.
     pub(crate) fn run(&self, signal: Signal, spare: Signal, threads: usize) -> (Signal, Signal) {
         let (one, two) = match self {
             Layer::Convolution(one) => return one.run(signal, spare, threads),

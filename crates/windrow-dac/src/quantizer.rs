@@ -102,7 +102,7 @@ fn in_frames(codes: &Signal) -> Vec<u16> {
 }
 
 impl Codebook {
-    // The codes of what is left, into `best`; what they stand for is taken from it.
+    // Writes the codes of what is left into `best`, and subtracts what they decode to.
     fn quantise(&self, memory: &mut Memory, columns: usize) {
         let Memory { rest, projected, unit, products, quantised, best, column } = memory;
         self.into.run(rest, BLOCK, projected, BLOCK);
@@ -143,7 +143,7 @@ impl Codebook {
     }
 }
 
-/// The latent signal that codes `[frame][codebook]` stand for. Every code is one of its codebook's.
+/// The latent signal of codes `[frame][codebook]`. Every code is one of its codebook's.
 pub(crate) fn decode(codebooks: &[Codebook], latent: usize, codes: &[u16], threads: usize) -> Signal {
     let frames = codes.len() / codebooks.len().max(1);
     let mut signal = Signal::new(latent, frames, BLOCK, Signal::default());

@@ -41,7 +41,7 @@ impl Tensor {
 }
 
 impl Weights {
-    /// Opens a `.pth` or `.safetensors`; which of them it is, its first bytes tell.
+    /// Opens a `.pth` or `.safetensors`, recognised by its first bytes.
     pub(crate) fn open(path: &Path) -> Result<Weights> {
         let key = path.to_string_lossy();
         let object =

@@ -159,7 +159,7 @@ pub(super) struct Arrays {
 }
 
 impl Arrays {
-    /// Joins the arrays of one file; there is at least one. `vocab_size` is what their IDs are said to be below.
+    /// Joins the arrays of one file; there is at least one. `vocab_size` is the declared bound of their IDs.
     ///
     /// # Errors
     /// `Mismatch` naming two arrays that differ in dtype, byte order or channels; `Corrupt` when there is none.

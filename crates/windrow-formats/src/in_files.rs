@@ -15,7 +15,7 @@ use crate::token_runs::verify_each;
 
 /// What files of a format are and how they are opened; [`InFiles`] makes a [`Format`] of it.
 pub(crate) trait FileKind: Send + Sync + 'static {
-    /// What is said of the format.
+    /// The description of the format.
     const INFO: &'static FormatInfo;
 
     /// How names of its files end, as the error says where there are none.

@@ -65,7 +65,7 @@ fn exactly(text: &[u8]) -> serde_json::Result<Value> {
     }
 }
 
-/// Names and texts of an object, each name once: the last of equal ones counts, where the first stood.
+/// Names and texts of an object, each name once: the last of equal ones counts, in the place of the first.
 struct Members<'t>(Vec<(String, &'t RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {

@@ -33,7 +33,7 @@ pub(super) trait Runs: Send + Sync {
     /// `Corrupt`, `Io`.
     fn run(&self, record: u64) -> Result<Run>;
 
-    /// What is said of a record besides.
+    /// What else is known of a record.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.

@@ -86,7 +86,7 @@ impl Table {
         })?;
         let Some((columns, _)) = found else {
             return Err(Error::corrupt(format!("{} bytes without a schema", object.size()))
-                .hint("it is no Arrow stream, or the copy is unfinished"));
+                .hint("not an Arrow stream, or an incomplete copy"));
         };
         let is_compressed = batches.iter().chain(&parts).any(|batch: &Batch| batch.codec.is_some());
         let data = if is_compressed {

@@ -10,7 +10,7 @@ use crate::times;
 pub(crate) fn is_read_as(own: &Node, to: &Node) -> bool {
     let (own, to) = (values_of(own), values_of(to));
     match (&own.kind, &to.kind) {
-        // Numbers that stand alone have no width.
+        // Single numbers have no width.
         (Kind::Number(a), Kind::Number(b)) => a.is_integer() == b.is_integer(),
         (Kind::Decimal(_, a), Kind::Decimal(_, b)) => a == b,
         (Kind::Number(_) | Kind::Decimal(..), _) => false,

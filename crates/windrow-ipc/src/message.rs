@@ -45,7 +45,7 @@ fn walk_stream(object: &dyn Object, each: Each<'_>) -> Result<()> {
         0 | 4 | 8 => Ok(()),
         left => Err(Error::corrupt(format!("{left} bytes behind the end of the stream"))
             .byte(at)
-            .hint("two streams in one file are no stream: write them as two files")),
+            .hint("a file may hold one stream: write them as two files")),
     }
 }
 

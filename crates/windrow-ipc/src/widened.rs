@@ -27,7 +27,8 @@ impl Node {
     /// # Errors
     /// The types that nothing holds both of.
     pub(crate) fn widened(&self, other: &Node) -> Result<Node, Apart> {
-        let apart = || Apart { path: vec![self.name.clone()], first: self.told(), other: other.told() };
+        let apart =
+            || Apart { path: vec![self.name.clone()], first: self.type_name(), other: other.type_name() };
         let inside = |mut apart: Apart| {
             apart.path.insert(0, self.name.clone());
             apart
@@ -82,8 +83,8 @@ impl Node {
             && pairs.all(|(a, b)| a.is_same(b) && (!is_struct || a.name == b.name))
     }
 
-    // What a person would call its type, with what tells it from others of the same name.
-    fn told(&self) -> String {
+    // The name of its type, with what distinguishes it from others of the same name.
+    fn type_name(&self) -> String {
         match self.kind {
             Kind::Timestamp(_, true) => "timestamp with a time zone".to_string(),
             Kind::Timestamp(_, false) => "timestamp without a time zone".to_string(),

@@ -136,7 +136,7 @@ impl<'a, 'b> Arena<'a, 'b> {
 
     /// An error at the opcode that is carried out.
     pub fn wrong(&self, what: impl Into<String>) -> Error {
-        Error::corrupt(what).byte(self.place).hint("the file is damaged, or no pickle")
+        Error::corrupt(what).byte(self.place).hint("the file is damaged or is not a pickle")
     }
 
     /// The error for what is more than data.

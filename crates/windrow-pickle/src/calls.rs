@@ -183,7 +183,7 @@ fn encode<'a>(arena: &mut Arena<'a, '_>, text: Value, encoding: Value) -> Result
     arena.budget.check(size)?;
     let bytes: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect();
     arena.budget.take(size)?;
-    let bytes = bytes.ok_or_else(|| arena.wrong("a character that latin1 has not"))?;
+    let bytes = bytes.ok_or_else(|| arena.wrong("a character outside latin1"))?;
     arena.make(Node::Bytes(Cow::Owned(bytes)))
 }
 

@@ -62,7 +62,7 @@ pub(super) fn tensor(
     });
     let is_empty = shape.contains(&0);
     let fits = is_empty || end.is_some_and(|last| last < held);
-    // A stride of 0 reads one number many times: a few bytes would stand for any number of values.
+    // A stride of 0 reads one number many times: a few bytes would give any number of values.
     let repeats = steps.clone().any(|(size, stride)| *size > 1 && *stride == 0);
     let found = format!(
         "a tensor of shape {shape:?}, strides {strides:?} and offset {offset} in a storage of {held} numbers"
@@ -71,7 +71,7 @@ pub(super) fn tensor(
         return Err(arena.wrong(found));
     }
     if repeats {
-        return Err(Error::unsupported(format!("{found}: one number stands for many"))
+        return Err(Error::unsupported(format!("{found} is an expanded tensor (stride 0)"))
             .byte(arena.place)
             .hint("save a copy of its own: tensor.contiguous()"));
     }

@@ -69,7 +69,7 @@ pub struct Encoded {
     pub room: Vec<u8>,
 }
 
-/// Where a line stands.
+/// Where a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinePlace<'a> {
     /// Path of the input.

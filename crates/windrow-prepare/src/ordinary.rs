@@ -59,7 +59,7 @@ fn key(text: &str) -> Option<(&str, &str)> {
     Some((&inside[..end], behind))
 }
 
-// The string that a JSON string stands for, and what follows it.
+// The string that a JSON string encodes, and what follows it.
 fn string<'a>(text: &'a str, room: &'a mut Vec<u8>) -> Option<(&'a str, &'a str)> {
     let inside = after(text, b'"')?;
     let bytes = inside.as_bytes();
@@ -85,7 +85,7 @@ fn string<'a>(text: &'a str, room: &'a mut Vec<u8>) -> Option<(&'a str, &'a str)
                 if is_end {
                     return Some((&inside[..place], &inside[place + 1..]));
                 }
-                // No escape is shorter than what it stands for.
+                // No escape is shorter than what it encodes.
                 room.resize(room.len().max(bytes.len() + RUN), 0);
                 out = room;
             }
@@ -118,7 +118,7 @@ fn escaped(text: &str, out: &mut [u8]) -> Option<(usize, usize)> {
     Some((6, character.encode_utf8(out).len()))
 }
 
-// What a byte behind a backslash stands for, where it is one byte.
+// What a byte after a backslash encodes, where it is one byte.
 const STANDS_FOR: [u8; 256] = {
     let mut table = [0; 256];
     let pairs = *b"n\nt\tr\rb\x08f\x0c\"\"\\\\//";

@@ -17,7 +17,7 @@ use super::text_input::TextInput;
 /// How often the watcher is asked while a chunk is being encoded.
 const ASK: Duration = Duration::from_millis(20);
 
-/// What becomes of every chunk.
+/// What is made of every chunk.
 pub(super) struct Work<'a> {
     pub(super) encode: &'a dyn Encode,
     pub(super) rules: &'a Rules,

@@ -53,7 +53,7 @@ impl Places<'_> {
     /// Whether anything is there.
     ///
     /// # Errors
-    /// What is in the way of knowing, of a store.
+    /// Any other failure of a store.
     pub(crate) fn has(self, path: &Path) -> Result<bool> {
         if is_url(path) {
             Ok(entry_if_there(self.root(path)?.as_ref(), "")?.is_some())

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use windrow_core::manifest::Manifest;
 use windrow_core::{Error, Kind, Result};
 
-/// The share of damaged records that may be left out unless another is said.
+/// The share of damaged records that may be left out by default.
 pub const MAX_SKIPPED: f64 = 0.01;
-/// The statistic of a manifest and of a part that tells of them.
+/// The statistic of a manifest and of a part that lists them.
 pub(crate) const SKIPPED: &str = "skipped";
-/// How many are told with their places.
-const MOST_TOLD: usize = 20;
+/// How many are listed with their places.
+const MOST_LISTED: usize = 20;
 /// Where this number is left out and none was taken, the rest need not be read to know what is wrong.
 const MOST_BEFORE_THE_FIRST: u64 = 10_000;
 
@@ -57,14 +57,14 @@ impl Skipped {
 
     pub(crate) fn add(&mut self, record: SkippedRecord) {
         self.count += 1;
-        if self.first.len() < MOST_TOLD {
+        if self.first.len() < MOST_LISTED {
             self.first.push(record);
         }
     }
 
     /// Adds others, which are behind these.
     pub(crate) fn extend(&mut self, others: &Skipped) {
-        let room = MOST_TOLD.saturating_sub(self.first.len());
+        let room = MOST_LISTED.saturating_sub(self.first.len());
         self.count += others.count;
         self.first.extend(others.first.iter().take(room).cloned());
     }
@@ -89,13 +89,13 @@ impl Skipped {
         }
     }
 
-    /// Warns of each that is told; `before` were left out earlier.
+    /// Warns of each that is listed; `before` were left out earlier.
     pub(crate) fn warn(&self, before: u64) {
-        let told = usize::try_from(before).unwrap_or(usize::MAX);
-        for skipped in self.first.iter().take(MOST_TOLD.saturating_sub(told)) {
+        let listed = usize::try_from(before).unwrap_or(usize::MAX);
+        for skipped in self.first.iter().take(MOST_LISTED.saturating_sub(listed)) {
             windrow_core::warn!("left out: {skipped}");
         }
-        if before < MOST_TOLD as u64 && before + self.count >= MOST_TOLD as u64 {
+        if before < MOST_LISTED as u64 && before + self.count >= MOST_LISTED as u64 {
             windrow_core::warn!("more records that are left out are counted, and not named");
         }
     }

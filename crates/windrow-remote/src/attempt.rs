@@ -115,9 +115,9 @@ fn given_up(trouble: Trouble, doing: &str, url: &str, attempts: u32, given: Dura
     )
     .at(url)
     .hint(if url.starts_with("hf://") {
-        "the Hub or the way to it fails: is HF_ENDPOINT right? raise @timeout@ to wait for longer"
+        "the Hub or the network is failing: is HF_ENDPOINT right? A longer @timeout@ waits longer"
     } else {
-        "the store or the way to it fails; raise @timeout@ to wait for longer"
+        "the store or the network is failing; a longer @timeout@ waits longer"
     })
 }
 

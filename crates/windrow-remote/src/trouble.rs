@@ -91,7 +91,7 @@ impl Trouble {
                 ),
             What::Passing(_) => Error::new(Kind::Io, format!("cannot {doing}: {said}"))
                 .at(url)
-                .hint("the store or the way to it fails; raise @timeout@ to wait for longer"),
+                .hint("the store or the network is failing; a longer @timeout@ waits longer"),
             What::Exists => exists(url),
             What::Senseless => {
                 Error::corrupt(format!("cannot {doing}: {said}")).at(url).hint("is HF_ENDPOINT a Hub?")

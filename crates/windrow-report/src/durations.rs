@@ -60,7 +60,7 @@ impl Durations {
 
 /// `0.35 s`, `3 min 20.5 s`, `12.25 h`.
 pub(crate) fn said(seconds: f64) -> String {
-    // What would be rounded to the next unit is said in it.
+    // What would be rounded to the next unit is given in it.
     match seconds {
         ..59.995 => format!("{seconds:.2} s"),
         ..3599.95 => {

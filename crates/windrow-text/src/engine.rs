@@ -39,7 +39,7 @@ pub(crate) fn no_such_id(id: u32, vocab_size: u64) -> Error {
         .hint("other data, or another tokenizer than the one that made it?")
 }
 
-/// The places of IDs that stand for `sizes` bytes each, one after the other; an error where that is not all of the text.
+/// The places of IDs that encode `sizes` bytes each, one after the other; an error where that is not all of the text.
 pub(crate) fn places(
     text: &str,
     sizes: impl Iterator<Item = usize>,
@@ -53,6 +53,6 @@ pub(crate) fn places(
     if at == text.len() {
         Ok(())
     } else {
-        Err(Error::corrupt(format!("the IDs stand for {at} of {} bytes of the text", text.len())))
+        Err(Error::corrupt(format!("the IDs encode {at} of {} bytes of the text", text.len())))
     }
 }

@@ -36,7 +36,7 @@
 //! * `scores`: the scores of a unigram vocabulary;
 //! * `coinciding`: added tokens that normalise to the same text;
 //! * `hard`: strings in which tokenizers are known to differ;
-//! * `golden`: a hash of the definition, and IDs of hard strings: what tells tokenizers apart;
+//! * `golden`: a hash of the definition, and IDs of hard strings: what distinguishes tokenizers;
 //! * `lock`: which tokenizer made the IDs, and the refusal of another one;
 //! * `eos`: which ID ends a document;
 //! * `beside`: the EOS token that files beside a `tokenizer.json` name.

@@ -54,7 +54,7 @@ impl Words for Bpe {
     }
 
     fn encode(&self, word: &str, out: &mut Vec<u32>) -> bool {
-        // Cut into nothing but itself when it stands alone, it has the IDs there that it has in a text.
+        // Cut into nothing but itself when it is alone, it has the IDs there that it has in a text.
         let mut is_one = false;
         self.for_each_pre_token(word, |found| is_one = std::ptr::eq(found, word));
         if is_one {

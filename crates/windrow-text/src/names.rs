@@ -16,7 +16,7 @@ pub(crate) fn hint_of(given: &str) -> String {
     near + &fetched.unwrap_or_default() + &others
 }
 
-// The built-in name that is nearly this one, whatever stands between its letters. Another number is another tokenizer.
+// The built-in name that is nearly this one, whatever is between its letters. Another number is another tokenizer.
 fn near(given: &str) -> Option<&'static str> {
     let plain = |name: &str| name.to_lowercase().replace(|c: char| !c.is_alphanumeric(), "");
     let digits = |name: &str| name.replace(|c: char| !c.is_ascii_digit(), "");

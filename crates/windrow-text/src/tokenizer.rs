@@ -77,7 +77,7 @@ impl Tokenizer {
         self.engine.encode_special(text, out)
     }
 
-    /// As [`Tokenizer::encode_special`], with the bytes of `text` that each ID stands for, in order: where a character takes
+    /// As [`Tokenizer::encode_special`], with the bytes of `text` that each ID encodes, in order: where a character takes
     /// several IDs, or an ID white space that is no part of its word, as the tokenizers library says it.
     ///
     /// # Errors

@@ -72,7 +72,7 @@ impl<'a> Blosc<'a> {
             0 => self.size,
             block => block.saturating_mul(LEAST_PIECE.div_ceil(block)),
         };
-        // The last piece too must hold whole values: a codec may be told of values that the chunk is not a multiple of.
+        // The last piece too must hold whole values: the declared size of a value may not divide the chunk.
         match (piece % self.value_size, self.size % self.value_size) {
             (0, 0) => piece.min(self.size) as u64,
             _ => self.size as u64,

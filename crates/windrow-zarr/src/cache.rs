@@ -7,7 +7,7 @@ use windrow_core::{Result, store};
 
 use crate::piece::Piece;
 
-/// Bytes of decoded pieces that an opened store keeps if not told otherwise: of all its arrays together.
+/// Bytes of decoded pieces that an opened store keeps by default: of all its arrays together.
 const CACHE_SIZE: u64 = 256 << 20;
 /// How often a thread asks for the lock: it is held for less than a microsecond.
 const TRIES: usize = 1000;

@@ -1,4 +1,4 @@
-//! What is said of a chunk that does not decode to what its array promises.
+//! The error about a chunk that does not decode to what its array declares.
 
 use windrow_core::Error;
 

@@ -198,7 +198,7 @@ impl Group {
         Ok(bytes)
     }
 
-    /// Whether the chunk of a token is missing and zeros stand for it.
+    /// Whether the chunk of a token is missing and read as zeros.
     pub(crate) fn is_made_up(&self, token: u64) -> bool {
         self.tokens.locate(token, 1).is_ok_and(|places| places.is_empty())
     }
@@ -259,7 +259,7 @@ fn refuse(options: &Options, probe: &Probe) -> Result<()> {
     Ok(())
 }
 
-/// The largest id that the group's attributes promise, and where they stand.
+/// The largest ID that the group's attributes declare, and where they are.
 fn max_token_id(store: &dyn Store, folder: &str) -> Result<(Arc<dyn Object>, u64)> {
     let (object, is_v3) = match store.open(&key::below(folder, METADATA_V3)) {
         Ok(object) => (object, true),
@@ -297,7 +297,7 @@ fn max_token_id(store: &dyn Store, folder: &str) -> Result<(Arc<dyn Object>, u64
     }
 }
 
-// Attributes may stand without `.zgroup`; where there is one, it says the version.
+// Attributes may be there without `.zgroup`; where there is one, it says the version.
 fn says_version_2(store: &dyn Store, folder: &str) -> Result<bool> {
     let Some(object) = open_if_there(store, &key::below(folder, ".zgroup"))? else { return Ok(true) };
     let text = read_small(object.as_ref(), MOST_ATTRIBUTES)?;

@@ -8,7 +8,7 @@
 //! * `format`: recognises flat-tokens;
 //! * `layout`: names of arrays, attribute and splits;
 //! * `opened`: opens flat-tokens;
-//! * `without`: stands for `opened` in a build without the feature `zarr`;
+//! * `without`: replaces `opened` in a build without the feature `zarr`;
 //! * `group`: an opened group: arrays and attribute, compared with each other;
 //! * `source`: the sequences of a group, and all of them as one stream;
 //! * `metadata`: shape, chunks and dtype of an array, v2 or v3;

@@ -55,7 +55,7 @@ fn check_delta(delta: &MetadataV2, dtype: &DataTypeMetadataV2) -> Result<()> {
     let dtype = dtype.to_string();
     let signed = dtype.replace('u', "i");
     let said = |name: &str| delta.configuration().get(name).map(|found| found.as_str().unwrap_or("no text"));
-    // What is not said of the stored ones is what is said of the numbers.
+    // What is not declared of the stored ones is that of the numbers.
     for found in [said("dtype"), said("astype").or(said("dtype"))] {
         if found != Some(&dtype) && found != Some(&signed) {
             let what = format!("differences of {}, expected {dtype}", found.unwrap_or("no dtype"));

@@ -172,7 +172,7 @@ impl Source for Joined {
     }
 }
 
-// The first token of a sequence is marked, and no other: what tells a chunk in the wrong place.
+// The first token of a sequence is marked, and no other: so a chunk in the wrong place is found.
 fn check_flags(bytes: &[u8], element: Element, span: Span) -> Result<(), (u64, Error)> {
     let is_marked = |number: u32| number & 1 == 1;
     let marked: u32 = numbers(bytes, element).map(|number| number & 1).sum();

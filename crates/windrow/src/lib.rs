@@ -38,7 +38,7 @@
 //! * `pages`: runs the Rust examples of README.md and docs/.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-/// How data is opened and written: options, and what is said of each format.
+/// How data is opened and written: options, and the description of each format.
 pub mod format {
     pub use windrow_core::format::write::{Target, WriteFormat, WriteInfo, WriteOptions};
     pub use windrow_core::format::{

@@ -57,7 +57,7 @@ pub(crate) fn shown(paths: &Paths) -> Value {
     }
 }
 
-/// How to open data; what is not said is found out.
+/// How to open data; what is not given is detected.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Opening(Map<String, Value>);
 
@@ -98,7 +98,7 @@ impl Stores {
     }
 }
 
-/// The variable by which a worker is told options of stores, as a JSON object of texts: no script and no command line holds a key.
+/// The variable that gives a worker its options of stores, as a JSON object of texts: no script and no command line holds a key.
 const STORE_OPTIONS: &str = "WINDROW_STORE_OPTIONS";
 
 impl Stores {
@@ -109,9 +109,9 @@ impl Stores {
     pub(crate) fn of_worker(&self) -> Result<Options, Failure> {
         let mut options = self.options()?;
         if let Ok(text) = std::env::var(STORE_OPTIONS) {
-            let told: std::collections::BTreeMap<String, String> = serde_json::from_str(&text)
+            let given: std::collections::BTreeMap<String, String> = serde_json::from_str(&text)
                 .map_err(|_| Failure::usage(format!("{STORE_OPTIONS}: expected a JSON object of texts")))?;
-            for (name, value) in told {
+            for (name, value) in given {
                 options.store_options.entry(name).or_insert(value);
             }
         }

@@ -104,7 +104,7 @@ impl Cutting {
         if let Some(name) = twice {
             let long = name.replace('_', "-");
             return Err(Failure::usage(format!(
-                "--{long} is said twice: it is one of the numbers of --{}",
+                "--{long} is given twice: it is one of the numbers of --{}",
                 view.name
             )));
         }
@@ -257,7 +257,7 @@ mod tests {
             ("--records 8 --fields labels", "--fields is an option of --pack, --windows, --bins, --segments"),
             (
                 "--windows 8,2 --prediction-length 3",
-                "--prediction-length is said twice: it is one of the numbers of --windows",
+                "--prediction-length is given twice: it is one of the numbers of --windows",
             ),
             ("--records 8 --stack", "--stack is an option of --rows"),
         ] {

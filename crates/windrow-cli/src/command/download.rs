@@ -84,11 +84,11 @@ pub(crate) fn run(args: &Download, out: &mut Out) -> Result<i32, Failure> {
         let Failed { path, error } = report.failed.remove(0);
         return Err(error.or_at(path).into());
     }
-    told(&request, &report, started.elapsed().as_secs_f64(), out)
+    report_of(&request, &report, started.elapsed().as_secs_f64(), out)
 }
 
 // Says what came and what did not.
-fn told(request: &Request, report: &Report, seconds: f64, out: &mut Out) -> Result<i32, Failure> {
+fn report_of(request: &Request, report: &Report, seconds: f64, out: &mut Out) -> Result<i32, Failure> {
     for Failed { path, error } in report.failed.iter().take(MOST_FAILED) {
         let hint = error.hint_text().map_or(String::new(), |hint| format!("\n  hint: {hint}"));
         out.line(format_args!(

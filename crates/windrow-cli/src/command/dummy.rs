@@ -23,7 +23,7 @@ pub(crate) struct Dummy {
     /// Where to; `-` is stdout, which gets the IDs alone
     #[arg(short, long, value_name = "FILE", value_parser = path())]
     out: PathBuf,
-    /// Keys the tokens
+    /// Seed of the random tokens
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// Replace the file

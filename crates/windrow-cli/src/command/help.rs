@@ -79,7 +79,7 @@ fn shown(topic: &str) -> Option<Command> {
         "order" => {
             Some(Ordering::augment_args(command("In which order samples come, and how many to a batch")))
         }
-        "data" => Some(Opening::augment_args(command("How data is opened; what is not said is found out"))),
+        "data" => Some(Opening::augment_args(command("How data is opened; what is not given is detected"))),
         "environment" => {
             Some(command("What windrow reads beside its command line").after_help(environment::text()))
         }

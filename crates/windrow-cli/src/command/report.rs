@@ -49,7 +49,7 @@ pub(crate) struct Report {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Of audio codes")]
 pub(crate) struct CodesArgs {
-    /// Samples of sound that a frame stands for [default: 512]
+    /// Samples of sound in a frame [default: 512]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     hop: Option<u32>,
     /// Samples of sound per second, in Hz [default: 44100]
@@ -64,7 +64,7 @@ pub(crate) struct CodesArgs {
     /// Draw the crops of this number of epochs [default: 4]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_EPOCHS))]
     epochs: Option<u64>,
-    /// Keys the crops [default: 0]
+    /// Seed of the crops [default: 0]
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
 }
@@ -152,7 +152,7 @@ fn sound_options(args: &Report) -> Result<(), Failure> {
     Ok(())
 }
 
-// The page to disk, and what is said of it.
+// Writes the page to disk, and prints a summary.
 fn finish(args: &Report, report: windrow_report::Report, out: &mut Out) -> Result<(), Failure> {
     write_whole(&args.out, report.html.as_bytes())?;
     let size = report.html.len() as u64;

@@ -16,7 +16,7 @@ use crate::text;
 /// Files of each state that are listed.
 const MOST_FILES: usize = 20;
 
-/// Check every claim: sizes, hashes, counts, offsets; exit 3 and a list where data is bad
+/// Check sizes, hashes, counts and offsets; list damaged data and exit with 3
 #[derive(Args, Debug)]
 pub(crate) struct Verify {
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Verify, out: &mut Out) -> Result<i32, Failure> {
     Ok(if found.n_problems == 0 { DONE } else { BAD_DATA })
 }
 
-// What is wrong; the same of records that follow each other is said once.
+// What is wrong; an equal finding of consecutive records is printed once.
 fn problems(found: &Findings, out: &mut Out) -> Result<(), Failure> {
     let is_next = |a: &Problem, b: &Problem| {
         let of = |problem: &Problem| {

@@ -32,7 +32,7 @@ pub(crate) fn hint(error: &Error) -> Option<&'static str> {
 }
 
 /// The error with that as its tip.
-pub(crate) fn told(mut error: Error) -> Error {
+pub(crate) fn with_nearest(mut error: Error) -> Error {
     if let Some(hint) = hint(&error) {
         error.remove(ContextKind::SuggestedSubcommand);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));

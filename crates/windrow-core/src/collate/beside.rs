@@ -1,4 +1,4 @@
-//! What stands beside a window: of which series it is, where it begins, what it was scaled by, what else is known of it.
+//! Fields beside the values of a window: of which series it is, where it begins, what it was scaled by, what else is known of it.
 
 use std::sync::Arc;
 

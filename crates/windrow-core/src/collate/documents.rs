@@ -34,7 +34,7 @@ pub enum Positions {
 pub struct DocumentsLayout {
     /// What positions count from.
     pub positions: Positions,
-    /// The label of what is not learned: the first token of a document, told by the one before it; what a track excludes.
+    /// The label of what is not learned: the first token of a document, predicted from the one before it; what a track excludes.
     pub ignore_index: i64,
 }
 
@@ -184,7 +184,7 @@ impl Documents {
                 break;
             }
             let given = at.min(self.length)..end.min(self.length);
-            let told = at.saturating_sub(ahead)..end - ahead;
+            let labelled = at.saturating_sub(ahead)..end - ahead;
             // The first value of the sample is not a label of another one.
             let skip = if at == 0 { ahead } else { 0 };
             match piece {
@@ -195,9 +195,9 @@ impl Documents {
                         self.casts.copy(sample, span, &values, 0, out, self.dtype)?;
                     }
                     if let Some(field) = labels
-                        && !told.is_empty()
+                        && !labelled.is_empty()
                     {
-                        let out = &mut row.bytes(field)[told.start * size..told.end * size];
+                        let out = &mut row.bytes(field)[labelled.start * size..labelled.end * size];
                         self.casts.copy(sample, span, &values, skip, out, self.dtype)?;
                     }
                     if !ids.is_empty() {
@@ -206,9 +206,9 @@ impl Documents {
                     }
                     mark_starts(&values, *span, &mut starts[at..end]);
                     if let Some(track) = self.track
-                        && !told.is_empty()
+                        && !labelled.is_empty()
                     {
-                        track.fill(sample.source, *span, skip, &mut learned[told], scratch)?;
+                        track.fill(sample.source, *span, skip, &mut learned[labelled], scratch)?;
                     }
                 }
                 Piece::Value(value) => {
@@ -217,7 +217,7 @@ impl Documents {
                         write_value(out, self.dtype, *value)?;
                     }
                     if let Some(field) = labels {
-                        let out = &mut row.bytes(field)[told.start * size..told.end * size];
+                        let out = &mut row.bytes(field)[labelled.start * size..labelled.end * size];
                         write_value(out, self.dtype, *value)?;
                     }
                     if !ids.is_empty() {
@@ -225,7 +225,7 @@ impl Documents {
                     }
                     starts[at..end].fill(0);
                     if !learned.is_empty() {
-                        learned[told].fill(1);
+                        learned[labelled].fill(1);
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! What is not finite as a missing value: 0 in the batch, and its place told.
+//! What is not finite as a missing value: 0 in the batch, with its place reported.
 
 use half::{bf16, f16};
 

@@ -216,14 +216,14 @@ impl Collate for Pairs {
                 }
             }
             if is_masked {
-                let told = &mut masks[at..end];
+                let labelled = &mut masks[at..end];
                 match track {
-                    None => told.fill(1),
-                    Some(track) => track.fill(sample.source, *span, ahead, told, bytes)?,
+                    None => labelled.fill(1),
+                    Some(track) => track.fill(sample.source, *span, ahead, labelled, bytes)?,
                 }
                 if is_same && span.start == 0 {
                     // No value of this record tells it.
-                    told[0] = 0;
+                    labelled[0] = 0;
                 }
             }
             ends.push(end);

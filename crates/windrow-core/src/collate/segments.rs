@@ -146,7 +146,7 @@ impl Collate for Segments {
             }
             // A record that was cut to the row's length brings one value more: the last position's label.
             let read = (span.len as usize).min(self.length - at);
-            let told = (span.len as usize - ahead).min(read);
+            let labelled = (span.len as usize - ahead).min(read);
             let end = at + read;
             if inputs.or(labels).is_some() {
                 let values = sample.source.read(*span, bytes)?;
@@ -155,20 +155,20 @@ impl Collate for Segments {
                     self.casts.copy(sample, span, &values, 0, out, self.dtype)?;
                 }
                 if let Some(labels) = labels {
-                    let told = if is_same { read } else { told };
+                    let labelled = if is_same { read } else { labelled };
                     let labels = &mut row.bytes(labels)[at * size..end * size];
-                    let (labels, last) = labels.split_at_mut(told * size);
+                    let (labels, last) = labels.split_at_mut(labelled * size);
                     self.casts.copy(sample, span, &values, ahead, labels, self.dtype)?;
                     fill_value(last, self.dtype, self.pad);
                 }
             }
             if is_masked {
-                let told = &mut masks[at..at + told];
+                let learned = &mut masks[at..at + labelled];
                 match track {
-                    None => told.fill(1),
-                    Some(track) => track.fill(sample.source, *span, ahead, told, bytes)?,
+                    None => learned.fill(1),
+                    Some(track) => track.fill(sample.source, *span, ahead, learned, bytes)?,
                 }
-                if let (true, Some(first)) = (is_same, told.first_mut()) {
+                if let (true, Some(first)) = (is_same, learned.first_mut()) {
                     // No value before it in this segment tells it.
                     *first = 0;
                 }

@@ -107,7 +107,7 @@ pub(super) fn values_before(sample: &Sample<'_>, eos: Option<i64>, scratch: &mut
     match end {
         0 => Ok(start),
         _ => Err(Error::config(format!(
-            "no document begins in the {MOST_BACK} values before value {start}: their positions are not told"
+            "no document begins in the {MOST_BACK} values before value {start}: their positions are not known"
         ))
         .record(record)
         .hint("count positions from the start of the block, or check eos")),

@@ -25,7 +25,7 @@ pub struct Foreign {
 
 impl Foreign {
     /// That it is this, and is not read where no name of the file would change that.
-    pub fn told(&self) -> String {
+    pub fn described(&self) -> String {
         if self.is_read() {
             format!("it is {}", self.name)
         } else {

@@ -1,4 +1,4 @@
-//! What is said of a format in tables, help and errors, and which options it follows.
+//! The description of a format in tables, help and errors, and which options it follows.
 
 use super::option::{OpenOption, Takes};
 use crate::store::key;

@@ -36,7 +36,7 @@ static LAKES: &[Lake] = &[
     },
 ];
 
-// `v3.metadata.json`, `00003-<uuid>.metadata.json`; of a compressed one `.gz` stands before or behind.
+// `v3.metadata.json`, `00003-<uuid>.metadata.json`; of a compressed one with `.gz` before or after.
 fn is_iceberg(name: &str) -> bool {
     let plain = name.strip_suffix(".gz").unwrap_or(name);
     let Some(version) = plain.strip_suffix(".metadata.json") else { return false };

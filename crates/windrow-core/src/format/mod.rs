@@ -45,7 +45,7 @@ pub type Table = &'static [&'static dyn Format];
 
 /// One on-disk layout.
 pub trait Format: Send + Sync {
-    /// What is said of it, and which options it follows.
+    /// Its description, and which options it follows.
     fn info(&self) -> &'static FormatInfo;
 
     /// Its name: what `format=` takes and `inspect` prints.
@@ -285,8 +285,9 @@ fn open_and_check(format: &dyn Format, probe: &Probe, options: &Options) -> Resu
     if let Some(listing) = probe.listing.as_ref().filter(|_| !options.trust) {
         probe.check_listing(listing)?;
     }
-    let told = probe.manifest.as_ref().filter(|manifest| manifest.format == format.name() && !options.trust);
-    match told.filter(|_| !format.info().checks_manifest) {
+    let described =
+        probe.manifest.as_ref().filter(|manifest| manifest.format == format.name() && !options.trust);
+    match described.filter(|_| !format.info().checks_manifest) {
         Some(manifest) => {
             probe.check_files(manifest)?;
             let source = format.open(probe, options)?;
@@ -300,7 +301,7 @@ fn open_and_check(format: &dyn Format, probe: &Probe, options: &Options) -> Resu
 /// The format that is asked for, or the surest one.
 ///
 /// # Errors
-/// `Unrecognised`, `Config`; what was in the way of a look.
+/// `Unrecognised`, `Config`; an error met while probing.
 pub fn choose<'t>(table: &[&'t dyn Format], probe: &Probe, named: Option<&str>) -> Result<&'t dyn Format> {
     let names = || table.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ");
     if let Some(name) = named {
@@ -346,7 +347,7 @@ fn recognised<'t>(table: &[&'t dyn Format], probe: &Probe) -> Result<Option<&'t 
         let listed = probe.manifest.iter().flat_map(|manifest| &manifest.files);
         other.is_some_and(|other| listed.into_iter().any(|row| row.name == other))
     };
-    let told = || {
+    let by_manifest = || {
         probe
             .manifest
             .as_ref()
@@ -361,10 +362,10 @@ fn recognised<'t>(table: &[&'t dyn Format], probe: &Probe) -> Result<Option<&'t 
     let may_be = |format: &&dyn Format| {
         probe.part_of.as_ref().is_none_or(|part_of| part_of.is_bare || !are_numbers(format))
     };
-    Ok(sure.or_else(told).or(best.map(|b| b.1).filter(may_be)))
+    Ok(sure.or_else(by_manifest).or(best.map(|b| b.1).filter(may_be)))
 }
 
-// That no format reads it, and what it is where that can be told.
+// The error that no format reads it, with what it is where that is known.
 fn unrecognised(probe: &Probe, formats: &str) -> Error {
     let error = |what: String| {
         Error::new(Kind::Unrecognised, format!("no format recognises it: {what}")).at(probe.display())
@@ -388,7 +389,7 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
             (found, _) if splits.len() > 1 && found.is_none_or(|(_, kind)| kind.is_read()) => {
                 splits::several(&splits, &probe.display())
             }
-            (Some((name, kind)), _) => error(format!("found {name:?}: {}", kind.told()))
+            (Some((name, kind)), _) => error(format!("found {name:?}: {}", kind.described()))
                 .hint(in_a_folder(probe).unwrap_or_else(|| kind.hint.to_string())),
             (None, None) => error("found an empty folder".to_string())
                 .hint(format!("say which with @format=…@: {formats}")),
@@ -414,7 +415,7 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
     let object = probe.store.open(&probe.key).ok();
     let by_content = object.and_then(|object| foreign::of(object.as_ref()).ok().flatten());
     if let Some(kind) = by_content.or_else(|| foreign::named(&probe.key)) {
-        return error(kind.told()).hint(kind.hint);
+        return error(kind.described()).hint(kind.hint);
     }
     let start = String::from_utf8_lossy(&probe.head[..probe.head.len().min(16)]).into_owned();
     error(format!("found a file starting {start:?}")).hint(match Compression::of_head(&probe.head) {

@@ -188,7 +188,7 @@ pub(crate) const READING: &[OpenOption] = &[
         )
         .or(|| "mmap".into()),
     ),
-    row("verify", Takes::Words(&["always"]), "Hold every block that is read against its block checksum."),
+    row("verify", Takes::Words(&["always"]), "Verify each block read against its stored checksum."),
 ];
 
 /// How stores are asked, and what is kept of them.

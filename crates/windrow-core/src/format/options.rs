@@ -9,7 +9,7 @@ use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::FormatInfo;
 
-/// How to open; what is not said is found out.
+/// How to open; what is not given is detected.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
@@ -28,7 +28,7 @@ pub struct Options {
     /// Name of the index folder of the byte-offset format, `index` if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index_folder: Option<String>,
-    /// Hash of the tokenizer that must have made the tokens; the face takes its name or path as well.
+    /// Hash of the tokenizer that must have made the tokens; the facade takes its name or path as well.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<String>,
     /// Accept files that an index names outside its base folder.
@@ -61,20 +61,20 @@ pub struct Options {
     /// Bytes of decoded chunks that an opened chunked array keeps in memory; 256 MiB if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<u64>,
-    /// The split that is meant, `train` or `validation`: the folder of that name below the path, where the face goes, else
+    /// The split that is meant, `train` or `validation`: the folder of that name below the path, where the facade goes, else
     /// the files whose names say it ([`Probe::only_split`](crate::format::Probe::only_split)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
     /// Files of lines that are all empty hold no records, instead of being refused as unfinished copies.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_empty: bool,
-    /// A part of the records, as a split made it; the face takes it out of what a format opens.
+    /// A part of the records, as a split made it; the facade takes it out of what a format opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
     /// Records that are left out, of those of the split where there is one, as `[from, to)`; ascending and apart from each other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<(u64, u64)>,
-    /// A part of each record in time, as a split by time made it; the face takes it out of what a format opens.
+    /// A part of each record in time, as a split by time made it; the facade takes it out of what a format opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period: Option<PeriodOfEach>,
     /// The key whose values are the series, of records that are objects; `sequence` if not given, else the only key of

@@ -123,7 +123,7 @@ impl Probe {
         }
     }
 
-    // Whether the manifest of a folder says where all below it lies. What is in the way of knowing is the error of whoever reads it.
+    // Whether the manifest of a folder says where all below it lies. An error here is reported by the later read.
     fn is_in_parts(&self) -> bool {
         if self.store.walks_by_manifest() {
             return false;
@@ -389,7 +389,7 @@ fn of_files(probe: &Probe) -> Result<Option<Manifest>> {
     let of_file = |name: &'_ str| name.strip_suffix(&suffix).map(str::to_string);
     let files: BTreeSet<String> = probe.names().filter_map(of_file).collect();
     let files: Vec<&str> = probe.names().filter(|name| files.contains(*name)).collect();
-    let (mut told, mut named) = (Vec::new(), BTreeSet::new());
+    let (mut described, mut named) = (Vec::new(), BTreeSet::new());
     for file in files {
         let object = probe.store.open(&probe.below(&format!("{file}{suffix}")));
         let name = key::name_of(file);
@@ -401,17 +401,17 @@ fn of_files(probe: &Probe) -> Result<Option<Manifest>> {
         };
         let folder = key::folder_of(file);
         named.extend(manifest.files.iter().map(|row| key::below(folder, &row.name)));
-        told.push((folder, manifest));
+        described.push((folder, manifest));
     }
     let of = |manifest: &Manifest| {
         super::info_of(probe.table, &manifest.format).map_or(&[][..], |info| info.data_suffixes)
     };
-    let suffixes: Vec<&str> = told.iter().flat_map(|(_, manifest)| of(manifest)).copied().collect();
+    let suffixes: Vec<&str> = described.iter().flat_map(|(_, manifest)| of(manifest)).copied().collect();
     let is_data = |name: &str| suffixes.iter().any(|suffix| key::has_suffix(name, suffix));
     if probe.names().any(|name| is_data(name) && !named.contains(name)) {
         return Ok(None);
     }
-    let Some(((folder, first), others)) = told.split_first() else { return Ok(None) };
+    let Some(((folder, first), others)) = described.split_first() else { return Ok(None) };
     if others.is_empty() {
         // It says what the folder is, where that may be a folder.
         let is_folder =
@@ -428,9 +428,9 @@ fn of_files(probe: &Probe) -> Result<Option<Manifest>> {
     let mut shared = Manifest::new(&first.format);
     shared.take_ids_of(first);
     (shared.dtype, shared.record_length) = (first.dtype, first.record_length);
-    shared.vocab_size = told.iter().map(|(_, manifest)| manifest.vocab_size).max().flatten();
-    shared.records = told.iter().try_fold(0u64, |sum, (_, manifest)| sum.checked_add(manifest.records?));
-    for (folder, manifest) in &told {
+    shared.vocab_size = described.iter().map(|(_, manifest)| manifest.vocab_size).max().flatten();
+    shared.records = described.iter().try_fold(0u64, |sum, (_, manifest)| sum.checked_add(manifest.records?));
+    for (folder, manifest) in &described {
         let named = |row: &FileRow| FileRow { name: key::below(folder, &row.name), ..row.clone() };
         shared.files.extend(manifest.files.iter().map(named));
     }

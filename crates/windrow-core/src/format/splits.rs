@@ -1,4 +1,4 @@
-//! Splits told by words in the names of files and folders: `train.bin` beside `val.bin`, `validation/a.jsonl`,
+//! Splits named by words in the names of files and folders: `train.bin` beside `val.bin`, `validation/a.jsonl`,
 //! `fineweb_val_000000.bin`. Joined, they would give what is meant for validation to training.
 
 use std::collections::BTreeMap;
@@ -107,11 +107,11 @@ pub fn grouped<'k>(keys: &'k [String], name: impl Fn(&'k str) -> &'k str) -> Vec
 
 /// The splits in words.
 pub fn listed(splits: &BTreeMap<&'static str, (usize, &str)>) -> String {
-    let told: Vec<String> = splits
+    let named: Vec<String> = splits
         .iter()
         .map(|(split, (count, first))| format!("{split} ({})", with_more(first, count - 1)))
         .collect();
-    told.join(", ")
+    named.join(", ")
 }
 
 fn with_more(first: &str, more: usize) -> String {

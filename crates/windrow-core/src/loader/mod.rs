@@ -25,7 +25,7 @@ pub struct Options {
     pub batch: BatchSize,
     /// This rank and how many there are.
     pub shard: Shard,
-    /// What becomes of an epoch's last batch when it is not full.
+    /// What to do with an epoch's last batch when it is not full.
     pub last: LastBatch,
     /// How many epochs a run has; `None` never ends.
     pub epochs: Option<u64>,
@@ -228,7 +228,7 @@ impl Loader {
         Stats { threads, stores: self.plan.traffic(), ..self.stats }
     }
 
-    /// Where the run stands.
+    /// Where the run is.
     pub fn state(&self) -> State {
         self.identity.state(&self.plan, self.cursor)
     }
@@ -238,7 +238,7 @@ impl Loader {
         &self.identity
     }
 
-    /// Goes to where another run of the same plan stood, whatever its number of ranks and its batch size.
+    /// Goes to where another run of the same plan was, whatever its number of ranks and its batch size.
     ///
     /// # Errors
     /// `Mismatch` naming what differs; the loader stays where it was.

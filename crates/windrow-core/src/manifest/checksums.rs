@@ -79,7 +79,7 @@ impl BlockChecksums {
     }
 }
 
-/// Which sums stand where.
+/// Where the checksums of each file are.
 #[derive(Debug, Serialize, Deserialize)]
 struct Table {
     version: u32,

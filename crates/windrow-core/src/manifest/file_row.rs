@@ -23,7 +23,7 @@ pub struct FileRow {
 }
 
 impl FileRow {
-    /// The file, called `name`, has the size that is said here; `None` where it is not there.
+    /// The file, called `name`, has the size that is declared here; `None` where it is not there.
     ///
     /// # Errors
     /// `Stale`.

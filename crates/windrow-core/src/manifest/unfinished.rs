@@ -1,4 +1,4 @@
-//! What stands in the place of a manifest while a data set comes into a store object by object: whoever opens it is told.
+//! What is in the place of a manifest while a data set comes into a store object by object: opening it is an error that says so.
 
 use serde::{Deserialize, Serialize};
 

@@ -104,7 +104,7 @@ mod tests {
     use crate::output::Growing;
 
     #[test]
-    fn one_after_the_other_and_errors_are_told() {
+    fn one_after_the_other_and_errors_are_error() {
         let folder = tempfile::tempdir().unwrap();
         for durable in [true, false] {
             let mut file = Growing::create(folder.path().join("data")).unwrap();
@@ -126,8 +126,8 @@ mod tests {
         let mut points = Checkpoints::of(&none, true);
         points.begin(Vec::new(), Disk::new(true)).unwrap();
         // Told by the next one, or by waiting.
-        let told = points.begin(Vec::new(), Disk::new(true)).unwrap_err();
-        assert!(told.place().file.as_ref().is_some_and(|f| f.contains("none")), "{told}");
+        let error = points.begin(Vec::new(), Disk::new(true)).unwrap_err();
+        assert!(error.place().file.as_ref().is_some_and(|f| f.contains("none")), "{error}");
         assert!(points.wait().is_ok() && !points.is_there());
     }
 }

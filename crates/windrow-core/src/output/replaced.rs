@@ -85,7 +85,7 @@ fn read(folder: &Path) -> Result<Manifest> {
     Manifest::read(Local::new(folder).open(MANIFEST_FILE)?.as_ref())
 }
 
-// Whether a manifest is of this file, with what stands beside it, and of no other.
+// Whether a manifest is of this file, with what is beside it, and of no other.
 fn is_of(manifest: &Manifest, data: &str) -> bool {
     let listed = manifest.listing.iter().flat_map(|listing| &listing.files).map(|file| &file.name);
     let names: Vec<&String> = manifest.files.iter().map(|row| &row.name).chain(listed).collect();

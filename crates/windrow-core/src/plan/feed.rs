@@ -21,7 +21,7 @@ pub struct Feed {
     runs: Option<(Arc<Runs>, Arc<dyn View>)>,
     /// For batches that are asked for by number; a loader has its own.
     pool: Pool,
-    /// Each read may ask another machine, so all of a batch are told first and run side by side.
+    /// Each read may ask another machine, so all of a batch are announced first and run side by side.
     is_far: bool,
     stores: StoreSet,
     has_part_ids: bool,
@@ -212,7 +212,7 @@ impl Feed {
         self.is_far
     }
 
-    /// The stores that the source lies in, as far as they were told.
+    /// The stores of the source, as far as they are known.
     pub(super) fn stores(&self) -> &StoreSet {
         &self.stores
     }
@@ -405,7 +405,7 @@ impl Workspace {
         let feeds_of_rows = self.rows.iter().map(|row| &feeds[row.feed]);
         let record = |(sample, feed): (Sample<'_>, &Feed)| match feed.collate.rows() {
             Some(layout) => layout.read(&sample).map_err(|e| feed.numbered(e)),
-            None => Err(Error::config("samples of tensors are no records")),
+            None => Err(Error::config("this view yields tensors, not records")),
         };
         samples(feeds, &self.rows, &self.pieces, self.by_record).zip(feeds_of_rows).map(record).collect()
     }

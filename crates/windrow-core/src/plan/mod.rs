@@ -157,7 +157,7 @@ impl Plan {
         self.stores().traffic()
     }
 
-    /// Bytes of what is told ahead that the stores hold in memory until they are read; `None` where all data is near.
+    /// Bytes of announced reads that the stores hold in memory until they are read; `None` where all data is near.
     pub fn room_ahead(&self) -> Option<u64> {
         self.stores().room_ahead()
     }

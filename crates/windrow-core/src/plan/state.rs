@@ -1,4 +1,4 @@
-//! Where a run stands: small, plain JSON, the same on every rank.
+//! Where a run is: small, plain JSON, the same on every rank.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 /// Version of [`State`].
 pub const STATE_VERSION: u32 = 1;
 
-/// Where a run stands: how many samples of the epoch were delivered, to all ranks together.
+/// Where a run is: how many samples of the epoch were delivered, to all ranks together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -59,7 +59,7 @@ impl State {
         }
     }
 
-    /// Where the run stood, if it was a run of this plan and seed.
+    /// Where the run was, if it was a run of this plan and seed.
     ///
     /// # Errors
     /// `Mismatch` naming what differs.

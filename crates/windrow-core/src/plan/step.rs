@@ -35,7 +35,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Where a run stands once the step is delivered.
+    /// Where a run is once the step is delivered.
     pub fn after(&self) -> Cursor {
         Cursor { epoch: self.epoch, samples: self.all.end - self.n_repeated }
     }
@@ -68,7 +68,7 @@ pub struct Steps {
     pub global_batch_size: u64,
     /// This rank among all.
     pub shard: Shard,
-    /// What becomes of an epoch's last batch when it is not full.
+    /// What to do with an epoch's last batch when it is not full.
     pub last: LastBatch,
     /// How many epochs a run has; `None` never ends.
     pub epochs: Option<u64>,

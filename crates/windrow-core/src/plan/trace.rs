@@ -153,7 +153,7 @@ impl Plan {
     }
 }
 
-// The span, where the sample reads it. One without values may only say after which record an EOS stands: nothing of it is read.
+// The span, where the sample reads it. One without values may only name the record before an EOS: nothing of it is read.
 fn read_span(view: &dyn View, sample: u64, span: Span) -> Result<Option<Span>> {
     let is_read = span.len > 0 || view.samples_of(span.record)?.contains(&sample);
     Ok(is_read.then_some(span))

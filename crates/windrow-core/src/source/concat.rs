@@ -107,7 +107,7 @@ fn join(schema: &mut Schema, first: &dyn Source, part: &dyn Source) -> Result<()
         return differ("columns are", say(&schema.columns), say(&other.columns));
     }
     if schema.tracks != other.tracks {
-        return differ("arrays beside the values are", told(&schema.tracks), told(&other.tracks));
+        return differ("arrays beside the values are", listed(&schema.tracks), listed(&other.tracks));
     }
     if schema.beside != other.beside {
         schema.beside = None;
@@ -160,7 +160,7 @@ fn place_of(part: &dyn Source, record: u64) -> Result<Location> {
 }
 
 // Tracks, and the columns that they are made of.
-fn told(tracks: &[Track]) -> String {
+fn listed(tracks: &[Track]) -> String {
     let one = |track: &Track| {
         if track.made_of.is_empty() {
             format!("{} ({})", track.name, track.element.dtype)

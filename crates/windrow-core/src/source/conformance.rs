@@ -285,7 +285,7 @@ fn check_record(source: &dyn Source, record: u64) -> Result<()> {
     refuses("a track that is not there", source.read_track(no_track, nothing, &mut Vec::new()), record)
 }
 
-// Where a record is said to lie, its values are as they are read.
+// At the location that is given for a record, its values are as they are read.
 fn check_stored(source: &dyn Source, span: Span, length: u64, values: &Values<'_>) -> Result<()> {
     let Some(stored) = source.stored(span.record)? else { return Ok(()) };
     let schema = source.schema();

@@ -26,7 +26,7 @@ const TAKE: usize = 64;
 pub(super) struct Measured<'a> {
     pub(super) source: &'a dyn Source,
     pub(super) scaling: &'a Scaling,
-    /// Where the part of each record ends that is measured, where that is not said by `fit`.
+    /// Where the part of each record ends that is measured, where `fit` does not decide it.
     pub(super) until: Option<&'a Border>,
 }
 
@@ -96,7 +96,7 @@ fn measure_block(
         }
     };
     let mut done = beside(threads, || work(stop), || work(&|| false));
-    // Those that were told to end because of another's error come after it.
+    // Those that were ended because of another's error come after it.
     done.sort_by_key(|done| done.as_ref().err().is_none_or(|e| e.kind() == Kind::Interrupted));
     done.into_iter().find(Result::is_err).unwrap_or(Ok(()))
 }

@@ -429,7 +429,7 @@ pub fn chosen_columns(schema: &Schema, names: &[String]) -> Result<Vec<usize>> {
     }
 }
 
-// What stands where a text should.
+// What is there where a text should be.
 fn not_text(found: &Value) -> Error {
     let found: String = found.shown().to_string().chars().take(80).collect();
     Error::corrupt(format!("expected a text, found {found}")).field("text")

@@ -140,7 +140,7 @@ impl Source for Period {
         Ok(hash.digest())
     }
 
-    // Where it begins within the record there is not told by this.
+    // It does not say where it begins within the record there.
     fn stored(&self, _record: u64) -> Result<Option<Stored>> {
         Ok(None)
     }

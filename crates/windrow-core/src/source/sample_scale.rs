@@ -32,7 +32,7 @@ impl SampleScale {
     /// `Unsupported` for what cannot be scaled.
     pub fn rows(&self, values: &Values<'_>, record: u64) -> Result<Vec<[f64; 2]>> {
         let rows = self.measured(values, record)?;
-        Ok(rows.into_iter().map(Scaling::told).collect())
+        Ok(rows.into_iter().map(Scaling::shown).collect())
     }
 
     fn measured(&self, values: &Values<'_>, record: u64) -> Result<Vec<[f64; 2]>> {

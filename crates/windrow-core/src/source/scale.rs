@@ -103,7 +103,7 @@ impl Scaled {
     pub fn rows(&self, record: u64, out: &mut Vec<[f64; 2]>) -> Result<()> {
         let first = out.len();
         self.measured(record, out)?;
-        out[first..].iter_mut().for_each(|row| *row = Scaling::told(*row));
+        out[first..].iter_mut().for_each(|row| *row = Scaling::shown(*row));
         Ok(())
     }
 

@@ -87,9 +87,9 @@ impl Scaling {
     /// The row of values that are all missing: what is scaled by NaN is NaN, and so is missing. Others do not divide by 0.
     pub(super) const NOTHING: [f64; 2] = [f64::NAN, 0.0];
 
-    /// What users are told of subtrahend and divisor: 0 and 1 where all values are missing, so that what is computed with them is
+    /// The subtrahend and divisor that users see: 0 and 1 where all values are missing, so that what is computed with them is
     /// finite.
-    pub(super) fn told(row: [f64; 2]) -> [f64; 2] {
+    pub(super) fn shown(row: [f64; 2]) -> [f64; 2] {
         if row[0].is_nan() && row[1] == 0.0 { [0.0, 1.0] } else { row }
     }
 

@@ -1,7 +1,7 @@
 //! Ranges that are read soon, gathered for stores that are far away.
 //!
 //! A plan says what a step reads span by span. Stores that ask another machine join what lies near each other into one
-//! request, so they are told all ranges of a step together.
+//! request, so all ranges of a step are announced to them together.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ thread_local! {
     static GATHERED: RefCell<Option<Told>> = const { RefCell::new(None) };
 }
 
-/// Runs `f`, and then passes on what it [told](tell), each object's ranges together.
+/// Runs `f`, and then passes on what it [announced](announce), each object's ranges together.
 pub fn gather<R>(f: impl FnOnce() -> R) -> R {
-    let is_outer = GATHERED.with_borrow_mut(|told| match told {
+    let is_outer = GATHERED.with_borrow_mut(|announced| match announced {
         Some(_) => false,
         None => {
-            *told = Some(Vec::new());
+            *announced = Some(Vec::new());
             true
         }
     });
@@ -46,12 +46,12 @@ pub fn gather<R>(f: impl FnOnce() -> R) -> R {
 
 /// Says that a range of an object is read soon: at once, or at the end of what [`gather`] runs.
 pub fn announce(object: &Arc<dyn Ahead>, start: u64, size: u64) {
-    let is_alone = GATHERED.with_borrow_mut(|told| {
-        let Some(told) = told else { return true };
+    let is_alone = GATHERED.with_borrow_mut(|announced| {
+        let Some(announced) = announced else { return true };
         // Ranges of one object mostly follow each other.
-        match told.iter_mut().rev().take(16).find(|(known, _)| Arc::ptr_eq(known, object)) {
+        match announced.iter_mut().rev().take(16).find(|(known, _)| Arc::ptr_eq(known, object)) {
             Some((_, ranges)) => ranges.push((start, size)),
-            None => told.push((object.clone(), vec![(start, size)])),
+            None => announced.push((object.clone(), vec![(start, size)])),
         }
         false
     });

@@ -42,7 +42,7 @@ pub fn count(pattern: &str) -> u64 {
     of_inner.saturating_mul(count(after))
 }
 
-/// What stands between braces like a range, `{0..x}`, and is not one.
+/// What is between braces like a range, `{0..x}`, and is not one.
 pub fn not_a_range(pattern: &str) -> Option<&str> {
     let (_, inner, after) = group(pattern)?;
     let parts = parts(inner);

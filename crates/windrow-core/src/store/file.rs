@@ -243,7 +243,7 @@ pub(super) fn open_kept(file: File, path: &Path, size: u64) -> Result<Arc<dyn Ob
     Ok(Arc::new(Opened::new(file, path.to_path_buf(), about, size, true)))
 }
 
-/// What the system said of a file when it was opened.
+/// What the system reported of a file when it was opened.
 #[derive(Clone, Copy)]
 struct About {
     modified_ns: Option<u64>,

@@ -134,7 +134,7 @@ fn leads_to(parts: &[Part], names: &[&str], written: &HashSet<&str>, is_passed: 
     reached[parts.len()]
 }
 
-/// What stands between two slashes.
+/// What is between two slashes.
 enum Part {
     /// A name as it is.
     Name(String),
@@ -365,7 +365,7 @@ impl Search {
     }
 }
 
-// What `ask` says of a path; `None` where nothing is there. What is in the way of knowing is an error: a shard must not vanish.
+// What `ask` says of a path; `None` where nothing is there. Any other failure is an error: a shard must not vanish.
 fn about(path: &Path, ask: fn(&Path) -> io::Result<fs::Metadata>) -> Result<Option<fs::Metadata>> {
     match ask(path).map_err(|e| Error::io("find it", path, e)) {
         Ok(about) => Ok(Some(about)),

@@ -77,7 +77,7 @@ pub trait Store: Send + Sync {
     /// `NotFound`; `Config` when the key leads outside the store; `Unsupported` for a folder, pipe or device; `Io`.
     fn open(&self, key: &str) -> Result<Arc<dyn Object>>;
 
-    /// Opens an object that [`Store::walk`] or [`Store::entry`] told of. Its size is known then, so a store may wait with the
+    /// Opens an object returned by [`Store::walk`] or [`Store::entry`]. Its size is known then, so a store may wait with the
     /// rest until it is first read; if it has become another one by then, that read is `Stale`.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ pub trait Store: Send + Sync {
     }
 
     /// Whether opening an object compares it with what is kept of it: then all files of a data set are opened with it, and
-    /// what is wrong is said at once.
+    /// what is wrong is reported at once.
     fn checks_when_opened(&self) -> bool {
         false
     }
@@ -155,14 +155,14 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// With what the bytes of an object are packed, where its store said so and its name does not tell: a Content-Encoding. The object
+    /// With what the bytes of an object are packed, where its store reports it and its name does not show it: a Content-Encoding. The object
     /// is named as [`Object::name`] has it.
     fn encoding(&self, name: &str) -> Option<String> {
         let _ = name;
         None
     }
 
-    /// Bytes of what it is told ahead that it holds in memory until they are read; of a store of another machine.
+    /// Bytes of announced reads that it holds in memory until they are read; of a store of another machine.
     fn room_ahead(&self) -> Option<u64> {
         None
     }
@@ -172,13 +172,13 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// What notes the errors that are in the way of a look, where it is asked to.
+    /// The recorder of errors met while probing, where there is one.
     fn noted(&self) -> Option<&Noted> {
         None
     }
 }
 
-/// One folder of a store: what is below it may change, another folder of its name is another one.
+/// The identity of a folder of a store: it stays when what is below it changes, and another folder of its name has another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FolderId {
     device: u64,
@@ -235,7 +235,7 @@ pub trait Object: Send + Sync {
         false
     }
 
-    /// Bytes that all of the cache may take when something that is made of it is added, where whoever opened it said so.
+    /// Bytes that all of the cache may take when something that is made of it is added, where its opener set a limit.
     fn cache_limit(&self) -> Option<u64> {
         None
     }
@@ -286,7 +286,7 @@ pub trait Object: Send + Sync {
     }
 }
 
-/// The object at `key`, opened; `None` when nothing, or a folder, is there. What is in the way of knowing is an error.
+/// The object at `key`, opened; `None` when nothing, or a folder, is there. Any other failure is an error.
 ///
 /// # Errors
 /// What [`Store::entry`] and [`Store::open`] say, but for `NotFound`.
@@ -297,7 +297,7 @@ pub fn open_if_there(store: &dyn Store, key: &str) -> Result<Option<Arc<dyn Obje
     }
 }
 
-/// What is at `key`; `None` when nothing does. What is in the way of knowing is an error.
+/// What is at `key`; `None` when nothing is there. Any other failure is an error.
 ///
 /// # Errors
 /// What [`Store::entry`] says, but for `NotFound`.

@@ -1,4 +1,4 @@
-//! A store that notes what was in the way of a look: whoever only asks what something is takes an error for a no, and a no that
+//! A store that records errors met while probing: whoever only asks what something is takes an error for a no, and a no that
 //! nobody knows to be one would have data read as what it is not.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,7 +33,7 @@ impl Noting {
 }
 
 impl Noted {
-    /// What `look` gives, unless something was in its way. Looks within one another, or at the same time, are all told.
+    /// What `look` gives, unless an error was met. Looks within one another, or at the same time, all report it.
     ///
     /// # Errors
     /// The first error of the store that [says nothing of the data](Error::is_of_the_run).

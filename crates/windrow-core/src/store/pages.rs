@@ -21,7 +21,7 @@ fn available(text: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-// Where the limits of the control groups of /proc/self/cgroup stand: of version 2 `0::/path`, of version 1
+// Where the limits of the control groups of /proc/self/cgroup are: of version 2 `0::/path`, of version 1
 // `4:memory:/path`. In a container the path may be that of the host, and the limit is at the root.
 fn limit_files(groups: &str) -> Vec<String> {
     let mut files = Vec::new();

@@ -46,7 +46,7 @@ impl Pipe {
         let (sender, parts) = sync_channel(PARTS);
         let path = path.to_path_buf();
         let read = move || {
-            // Whoever waits no longer is not told.
+            // Nobody may be waiting any longer.
             if let Err(e) = each_part(&path, |part| sender.send(Ok(part)).is_ok()) {
                 let _ = sender.send(Err(io::Error::other(Error::io("read the pipe", &path, e))));
             }

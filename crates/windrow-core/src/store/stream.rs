@@ -4,7 +4,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use super::Object;
 
-/// Reads an object from its beginning, or from where it is told to.
+/// Reads an object from its beginning, or from a given byte.
 pub struct Stream<'a> {
     object: &'a dyn Object,
     at: u64,

@@ -56,7 +56,7 @@ impl StoreSet {
         others.0.iter().for_each(|store| self.add(store));
     }
 
-    /// Bytes of what is told ahead that each of them holds until they are read.
+    /// Bytes of announced reads that each of them holds until they are read.
     pub fn room_ahead(&self) -> Option<u64> {
         self.0.iter().filter_map(|store| store.room_ahead()).min()
     }

@@ -132,7 +132,7 @@ impl Walk {
             ));
         }
         if let Some((first, more)) = first_of(&self.unnamed) {
-            // Escaped, as it could not be told from others.
+            // Escaped, since it could not be distinguished from others.
             warn_once(format!("{first:?}{more}: no data is read from it, as the name is not UTF-8"));
         }
     }

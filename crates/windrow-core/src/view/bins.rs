@@ -23,7 +23,7 @@ pub enum Strategy {
     FirstFit,
 }
 
-/// What becomes of a record that is longer than a bin.
+/// What to do with a record that is longer than a bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlong {

@@ -11,7 +11,7 @@ use super::{Coverage, View};
 use crate::error::{Error, Result};
 use crate::record::{Draw, Lengths, Piece, Span};
 
-/// What becomes of the values after a record's last full window.
+/// What to do with the values after a record's last full window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum Tail {

@@ -87,23 +87,23 @@ impl Case {
             let batch = feed.batch(&[block], 0).unwrap();
             let inputs: Vec<i64> = tokens[..length].iter().map(|t| t.id).collect();
             assert_eq!(batch.get::<i64>("input_ids").unwrap(), inputs);
-            let is_told = |(at, t): (usize, &Token)| match labels {
+            let is_labelled = |(at, t): (usize, &Token)| match labels {
                 Labels::Next => t.learned && !t.starts,
                 Labels::Same => t.learned && !t.starts && at > 0,
                 Labels::None => t.learned,
             };
-            let told: Vec<bool> = tokens[ahead..].iter().enumerate().map(is_told).collect();
+            let labelled: Vec<bool> = tokens[ahead..].iter().enumerate().map(is_labelled).collect();
             if labels != Labels::None {
                 let expected: Vec<i64> = tokens[ahead..]
                     .iter()
-                    .zip(&told)
-                    .map(|(t, told)| if *told { t.id } else { -100 })
+                    .zip(&labelled)
+                    .map(|(t, labelled)| if *labelled { t.id } else { -100 })
                     .collect();
                 assert_eq!(batch.get::<i64>("labels").unwrap(), expected);
             }
             assert_eq!(names.iter().any(|name| name == "loss_masks"), self.mask.is_some());
             if self.mask.is_some() {
-                let masks: Vec<i32> = told.iter().map(|told| i32::from(*told)).collect();
+                let masks: Vec<i32> = labelled.iter().map(|labelled| i32::from(*labelled)).collect();
                 assert_eq!(batch.get::<i32>("loss_masks").unwrap(), masks);
             }
             let mut segments = vec![0];

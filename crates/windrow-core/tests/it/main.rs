@@ -11,6 +11,7 @@ mod cache;
 mod collate;
 #[cfg(test)]
 mod documents;
+#[cfg(test)]
 mod english;
 #[cfg(test)]
 #[allow(dead_code)] // Shared with the tests of the formats and of prepare.

@@ -14,9 +14,9 @@ use super::alone::{alone, most_memory};
 
 /// Lengths that say that they are equal, where they are.
 #[derive(Debug)]
-struct Told(Vec<u64>, bool);
+struct Known(Vec<u64>, bool);
 
-impl Lengths for Told {
+impl Lengths for Known {
     fn len(&self) -> u64 {
         Lengths::len(&self.0)
     }
@@ -42,10 +42,10 @@ fn span(record: usize, start: u64, len: u64) -> Piece {
     Piece::Read(Span { record: record as u64, start, len })
 }
 
-fn lengths() -> impl proptest::strategy::Strategy<Value = Told> {
+fn lengths() -> impl proptest::strategy::Strategy<Value = Known> {
     let uneven = prop::collection::vec(prop_oneof![3 => 0..5u64, 2 => 0..40u64], 0..14);
     let even = (0..12u64, 0..20usize).prop_map(|(len, n)| vec![len; n]);
-    (prop_oneof![3 => uneven, 1 => even], any::<bool>()).prop_map(|(list, told)| Told(list, told))
+    (prop_oneof![3 => uneven, 1 => even], any::<bool>()).prop_map(|(list, known)| Known(list, known))
 }
 
 /// What holds for every view: pieces lie in their records, hold something, the inverse is exact, the coverage is what
@@ -93,18 +93,18 @@ fn without_label(view: &dyn View) -> u64 {
 
 proptest! {
     #[test]
-    fn a_row_is_the_start_of_its_record(told in lengths(), length in 1..20u64) {
-        let list = told.0.clone();
-        let view = Records::new(Arc::new(told), length).unwrap();
+    fn a_row_is_the_start_of_its_record(known in lengths(), length in 1..20u64) {
+        let list = known.0.clone();
+        let view = Records::new(Arc::new(known), length).unwrap();
         let rows = list.iter().enumerate().map(|(r, &len)| (len > 0).then(|| span(r, 0, len.min(length + 1))));
         prop_assert_eq!(all_pieces(&view), rows.map(|row| row.into_iter().collect::<Vec<_>>()).collect::<Vec<_>>());
         check(&view, &list, without_label(&view));
     }
 
     #[test]
-    fn packs_are_the_joined_stream(told in lengths(), length in 1..20u64, eos in prop::option::of(-2..9i64)) {
-        let list = told.0.clone();
-        let view = Pack::new(Arc::new(told), length, eos).unwrap();
+    fn packs_are_the_joined_stream(known in lengths(), length in 1..20u64, eos in prop::option::of(-2..9i64)) {
+        let list = known.0.clone();
+        let view = Pack::new(Arc::new(known), length, eos).unwrap();
         let mut stream = Vec::new();
         for (record, &len) in list.iter().enumerate() {
             stream.extend((0..len).map(|value| span(record, value, 1)));
@@ -137,9 +137,9 @@ proptest! {
 
     #[test]
     fn a_cursor_moves_by_the_inputs_of_a_batch(
-        told in lengths(), rows in 1..5u64, length in 1..6u64, rank in 0..3u64, more in 0..3u64,
+        known in lengths(), rows in 1..5u64, length in 1..6u64, rank in 0..3u64, more in 0..3u64,
     ) {
-        let list = told.0.clone();
+        let list = known.0.clone();
         let world_size = rank + 1 + more;
         let of = |(record, &len): (usize, &u64)| (0..len).map(move |value| (record as u64, value));
         let stream: Vec<(u64, u64)> = list.iter().enumerate().flat_map(of).collect();
@@ -147,7 +147,7 @@ proptest! {
         let start = rank as usize * part;
         let shard = if more == 0 { &stream[start..] } else { &stream[start..start + part] };
         let needed = (rows * (length + 1)) as usize;
-        let made = Cursor::new(Arc::new(told), rows, length, (rank, world_size));
+        let made = Cursor::new(Arc::new(known), rows, length, (rank, world_size));
         prop_assert_eq!(made.is_ok(), shard.len() >= needed);
         let Ok(view) = made else { return Ok(()) };
         let mut expected = Vec::new();
@@ -183,10 +183,10 @@ proptest! {
     }
 
     #[test]
-    fn windows_slide_over_each_record(told in lengths(), width in 1..12u64, stride in 1..15u64, pad in any::<bool>()) {
-        let list = told.0.clone();
+    fn windows_slide_over_each_record(known in lengths(), width in 1..12u64, stride in 1..15u64, pad in any::<bool>()) {
+        let list = known.0.clone();
         let tail = if pad { Tail::Pad } else { Tail::Drop };
-        let view = Windows::new(Arc::new(told), width, stride, tail).unwrap();
+        let view = Windows::new(Arc::new(known), width, stride, tail).unwrap();
         let mut expected = Vec::new();
         for (record, &len) in list.iter().enumerate().filter(|(_, len)| **len >= 2) {
             let mut start = 0;
@@ -205,9 +205,9 @@ proptest! {
     }
 
     #[test]
-    fn a_crop_lies_within_its_record(told in lengths(), length in 1..20u64, random in any::<bool>()) {
-        let list = told.0.clone();
-        let view = Crop::new(Arc::new(told), length, if random { Mode::Random } else { Mode::Start }).unwrap();
+    fn a_crop_lies_within_its_record(known in lengths(), length in 1..20u64, random in any::<bool>()) {
+        let list = known.0.clone();
+        let view = Crop::new(Arc::new(known), length, if random { Mode::Random } else { Mode::Start }).unwrap();
         let crops = all_pieces(&view);
         for (record, (pieces, &len)) in crops.iter().zip(&list).enumerate() {
             prop_assert_eq!(values(pieces), len.min(length));
@@ -217,10 +217,10 @@ proptest! {
     }
 
     #[test]
-    fn bins_hold_every_record_once(told in lengths(), length in 1..30u64, best in any::<bool>()) {
-        let list = told.0.clone();
+    fn bins_hold_every_record_once(known in lengths(), length in 1..30u64, best in any::<bool>()) {
+        let list = known.0.clone();
         let strategy = if best { Strategy::BestFit } else { Strategy::FirstFit };
-        let view = Bins::new(Arc::new(told), length, strategy).unwrap();
+        let view = Bins::new(Arc::new(known), length, strategy).unwrap();
         let bins = all_pieces(&view);
         let mut free = Vec::new();
         let mut held = vec![0; list.len()];
@@ -252,14 +252,14 @@ proptest! {
 proptest! {
     #[test]
     fn split_and_dropped_records_are_told(
-        told in lengths(), length in 1..12u64, best in any::<bool>(), split in any::<bool>(),
+        known in lengths(), length in 1..12u64, best in any::<bool>(), split in any::<bool>(),
         scope in prop::option::of(1..9u64), is_next in any::<bool>(),
     ) {
-        let list = told.0.clone();
-        let uniform = told.uniform().is_some();
+        let list = known.0.clone();
+        let uniform = known.uniform().is_some();
         let strategy = if best { Strategy::BestFit } else { Strategy::FirstFit };
         let overlong = if split { Overlong::Split } else { Overlong::Drop };
-        let view = Bins::with(Arc::new(told), length, strategy, overlong, scope, is_next).unwrap();
+        let view = Bins::with(Arc::new(known), length, strategy, overlong, scope, is_next).unwrap();
         let bins = all_pieces(&view);
         let mut seen = BTreeMap::<(u64, u64), u64>::new();
         let mut readers = vec![Vec::new(); list.len()];
@@ -311,13 +311,13 @@ proptest! {
 proptest! {
     #[test]
     fn segments_hold_every_pair_once(
-        told in lengths(),
+        known in lengths(),
         length in 1..20u64,
         buckets in prop::collection::btree_set(1..20u64, 0..4),
     ) {
-        let list = told.0.clone();
+        let list = known.0.clone();
         let buckets: Vec<u64> = buckets.into_iter().filter(|b| *b <= length).collect();
-        let view = Segments::new(Arc::new(told), length, &buckets).unwrap();
+        let view = Segments::new(Arc::new(known), length, &buckets).unwrap();
         let (rows, targets) = slow_segments(&list, length, &buckets);
         prop_assert_eq!(all_pieces(&view), rows.clone());
         prop_assert_eq!((0..view.len()).map(|row| view.target(row)).collect::<Vec<_>>(), targets.clone());
@@ -331,17 +331,17 @@ proptest! {
 proptest! {
     #[test]
     fn cuts_apart_read_each_value_for_its_own_sake(
-        told in lengths(), length in 1..12u64, stride in 1..15u64, pad in any::<bool>(), best in any::<bool>(),
+        known in lengths(), length in 1..12u64, stride in 1..15u64, pad in any::<bool>(), best in any::<bool>(),
     ) {
-        let list = told.0.clone();
-        let told: Arc<dyn Lengths> = Arc::new(told);
-        let view = Records::apart(told.clone(), length).unwrap();
+        let list = known.0.clone();
+        let known: Arc<dyn Lengths> = Arc::new(known);
+        let view = Records::apart(known.clone(), length).unwrap();
         let rows = all_pieces(&view);
         prop_assert!(rows.iter().zip(&list).all(|(row, len)| values(row) == *len.min(&length)));
         check(&view, &list, rows.iter().map(|row| length - values(row)).sum());
 
         let tail = if pad { Tail::Pad } else { Tail::Drop };
-        let view = Windows::apart(told.clone(), length, stride, tail).unwrap();
+        let view = Windows::apart(known.clone(), length, stride, tail).unwrap();
         let mut expected = Vec::new();
         for (record, &len) in list.iter().enumerate().filter(|(_, len)| **len >= 1) {
             let mut start = 0;
@@ -358,7 +358,7 @@ proptest! {
         check(&view, &list, expected.iter().map(|row| length - values(row)).sum());
 
         let strategy = if best { Strategy::BestFit } else { Strategy::FirstFit };
-        let view = Bins::apart(told.clone(), length, strategy).unwrap();
+        let view = Bins::apart(known.clone(), length, strategy).unwrap();
         let bins = all_pieces(&view);
         prop_assert_eq!(bin_records(&bins), slow_bins(&list, length, best));
         prop_assert!(bins.iter().all(|bin| values(bin) <= length));
@@ -367,7 +367,7 @@ proptest! {
         // A record of one value more has as many pairs as this one has values.
         let longer: Vec<u64> = list.iter().map(|len| len + u64::from(*len > 0)).collect();
         for buckets in [&[][..], &[length], &[1, length]] {
-            let view = Segments::apart(told.clone(), length, buckets).unwrap();
+            let view = Segments::apart(known.clone(), length, buckets).unwrap();
             let (rows, targets) = slow_segments(&longer, length, buckets);
             let shorter = |row: &Vec<Piece>| -> Vec<Piece> {
                 row.iter().map(|piece| match *piece {

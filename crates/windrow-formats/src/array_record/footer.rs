@@ -57,7 +57,7 @@ impl Footer {
         Ok(footer)
     }
 
-    // The records of the footer's chunk: what is said of the file, and of each chunk that begins before `end`.
+    // The records of the footer's chunk: the description of the file, and of each chunk that begins before `end`.
     fn parse(records: &Records, end: u64) -> Result<Footer> {
         let mut records = records.iter();
         let (chunks, count) = metadata(records.next().unwrap_or_default())?;

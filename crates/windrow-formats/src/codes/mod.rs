@@ -106,7 +106,7 @@ impl Format for Codes {
     }
 }
 
-/// What is said of a track and is not so.
+/// What is declared of a track and is wrong.
 pub(crate) struct Contradiction {
     /// The file that says it.
     pub(crate) file: String,

@@ -20,7 +20,7 @@ const MARK: char = '\u{feff}';
 /// What the tensor itself says, and what windrow adds.
 const OWN: [&str; 5] = ["text", "name", "length", "channels", "mono"];
 
-/// Where the prompt of a track stands.
+/// Where the prompt of a track is.
 enum Prompt {
     /// In `metadata.json`.
     Told(String),
@@ -35,7 +35,7 @@ pub(super) struct Prompts {
     store: Arc<dyn Store>,
     metadata: Option<Arc<dyn Object>>,
     prompts: Vec<Prompt>,
-    /// Fields of `metadata.json` but for those that are said elsewhere.
+    /// Fields of `metadata.json` but for those that are given elsewhere.
     fields: Vec<Map<String, Value>>,
     /// Names in `metadata.json` without a file.
     pub(super) absent: Vec<String>,
@@ -147,7 +147,7 @@ impl Prompts {
         self.metadata.as_deref()
     }
 
-    /// A hash of what was said of all tracks: of prompts in files, their names and sizes.
+    /// A hash of the descriptions of all tracks: of prompts in files, their names and sizes.
     pub(super) fn hash(&self) -> u64 {
         self.hash
     }
@@ -178,7 +178,7 @@ pub(super) fn read_metadata(object: &dyn Object) -> Result<(Map<String, Value>, 
     Ok((told, xxh3_64(text)))
 }
 
-// A text without the byte order mark that editors put before it, which may stand behind white space.
+// A text without the byte order mark that editors put before it, which may come after white space.
 fn without_mark(text: String) -> String {
     match text.trim_start().strip_prefix(MARK) {
         Some(rest) => rest.to_string(),

@@ -96,7 +96,7 @@ fn grid(tensor: Tensor, storage: u64, object: &dyn Object) -> Result<Grid> {
     if element.dtype == DType::Bool {
         return Err(refused("a tensor of bool".to_string()));
     }
-    // One number that stands for many would make of few bytes any number of codes.
+    // An expanded tensor (stride 0) would make any number of codes of a few bytes.
     if frames.checked_mul(channels).is_none_or(|numbers| numbers > held) {
         return Err(refused(format!("a tensor of shape {shape:?} over a storage of {held} numbers"))
             .hint("save a copy of its own: torch.save(codes.clone(), path)"));

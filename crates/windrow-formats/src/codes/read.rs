@@ -179,7 +179,7 @@ impl Tracks {
         {
             let is = [("length", grid.frames), ("channels", grid.channels as u64)];
             for (said, (field, is)) in said.iter().zip(is) {
-                // One channel stands for the two that were counted.
+                // One channel is used for the two that were counted.
                 if said.is_some_and(|said| said != is && !(field == "channels" && said == 2 * is)) {
                     let said = said.unwrap_or_default();
                     all.push(at(

@@ -76,7 +76,7 @@ impl Event<'_> {
 
 /// Receives the values.
 pub(crate) trait Sink {
-    /// The next one, and the byte at which it stands, where that is known; of an end, its last byte.
+    /// The next one, and the byte at which it is, where that is known; of an end, its last byte.
     ///
     /// # Errors
     /// `Corrupt` when it must not be there.

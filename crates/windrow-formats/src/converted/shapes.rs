@@ -1,7 +1,7 @@
-//! Which lists are records: one rule for every notation (JSON, YAML, pickles), told value by value.
+//! Which lists are records: one rule for every notation (JSON, YAML, pickles), applied value by value.
 //!
-//! At the top stands a list of records, or numbers that are one record; or each top value is a record (lines, several
-//! pickles); or the top value is the record, where it was said so. A record is a list of numbers `[T]`, or a list of lists of
+//! At the top is a list of records, or numbers that are one record; or each top value is a record (lines, several
+//! pickles); or the top value is the record, where that was asked for. A record is a list of numbers `[T]`, or a list of lists of
 //! one width `[T, C]`, or a dict of which one key holds one of those: `sequence`, the key that was named, or the only one of
 //! the first record that holds numbers. Its other keys are extras. GluonTS writes `[C, T]`: of a record with `start`, its
 //! `target` is turned.
@@ -51,7 +51,7 @@ enum At {
     Done,
 }
 
-/// What of the values is a series, where it was said.
+/// What of the values is a series, where it was given.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reading {
     /// The key whose values are the series.
@@ -291,7 +291,7 @@ impl<'d> Shapes<'d> {
         }
     }
 
-    /// Turns what GluonTS wrote `[C, T]`, unless the first axis was said to be time.
+    /// Turns what GluonTS wrote `[C, T]`, unless the first axis was given as time.
     fn turn(&mut self) -> Result<()> {
         let is_target = self.has_start && self.keys.column() == TARGET && !self.is_one;
         if let Some(width) = self.width.filter(|_| is_target || self.is_gluonts) {
@@ -330,7 +330,7 @@ impl<'d> Shapes<'d> {
         self.check_shape()?;
         let place = match (self.start, byte) {
             (Some(start), Some(last)) => start..last.saturating_add(1).min(self.size),
-            // Where it stands is not known: somewhere in the file.
+            // Where it is in the file is not known.
             _ => 0..self.size,
         };
         if !self.extras.is_empty() {

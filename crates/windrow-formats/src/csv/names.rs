@@ -25,7 +25,7 @@ pub(super) fn first_in_time(names: &[String]) -> Option<usize> {
     }
 }
 
-// What stands before the number that a name ends in, and the number.
+// What comes before the number that a name ends in, and the number.
 fn numbered(name: &str) -> Option<(&str, u64)> {
     let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
     let (prefix, number) = name.split_at(name.len() - digits);

@@ -61,7 +61,7 @@ impl FileKind for Datatrove {
         // An index is compared with the size of its file.
         if indices.count() == 0 && !options.trust {
             files = files.checked_by(foreign::refuse_as_ids)?;
-            // Whoever opens the data is told, and not asked for the dtype of another kind of file.
+            // An error says so, rather than ask for the dtype of another kind of file.
             files.get(0)?;
         }
         let track = if losses.is_empty() { None } else { Some(DataFiles::listed(probe, losses, gone)?) };

@@ -68,11 +68,11 @@ fn file_list(paths: &[String]) -> Result<String> {
 
 /// `sample_schema.json`: the arrays that follow each other in a sample.
 ///
-/// Without a `sample_size`, samples differ in length; bytes are then said for one token, and are those of a sample times its
+/// Without a `sample_size`, samples differ in length; bytes are then given for one token, and are those of a sample times its
 /// tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
-    /// Tokens in every sample; `None` where samples differ, which is said by null.
+    /// Tokens in every sample; `None` where samples differ, which is written as null.
     #[serde(deserialize_with = "Option::deserialize")]
     pub sample_size: Option<u64>,
     /// The tokens first, then the others by name.

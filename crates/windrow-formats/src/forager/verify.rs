@@ -61,7 +61,7 @@ struct Index {
 
 struct DataFile {
     name: String,
-    /// `false` where it is not, or cannot be opened: that was said once.
+    /// `false` where it is not, or cannot be opened: that was reported once.
     is_there: bool,
     /// Where its last row ended.
     last_end: u64,

@@ -132,7 +132,7 @@ pub(super) fn is_array(object: &dyn Object) -> Result<bool> {
     Ok(begins_with_objects(&expanded_head(object, HEAD)?) && JsonKind::of(object)? != JsonKind::Lines)
 }
 
-// What is in the way of a look is the error of whoever opens it.
+// An error met while probing is reported by whoever opens it.
 fn is_one(probe: &Probe, key: &str) -> bool {
     probe.store.open(key).and_then(|object| is_array(object.as_ref())).unwrap_or_default()
 }

@@ -56,7 +56,7 @@ impl Frames {
     pub(super) fn of(object: &dyn Object, items: u64) -> Result<Frames> {
         let mut scratch = Vec::new();
         if object.size() < HEADER {
-            return Err(wrong(object, format!("{} bytes, which are no header", object.size()), 0));
+            return Err(wrong(object, format!("expected a header, found {} bytes", object.size()), 0));
         }
         let head = object.read(0, HEADER as usize, &mut scratch)?;
         let version = u32_at(head, 8) & 0xffff;

@@ -15,7 +15,7 @@ use super::encode::{Kind, encode};
 use crate::index_json::INDEX;
 use crate::written_folder::WrittenFolder;
 
-/// What `optimize` is usually told.
+/// The usual option of `optimize`.
 const USUAL_SIZE: u64 = 64 << 20;
 /// Places in a chunk are 32 bits.
 const MOST_SIZE: u64 = u32::MAX as u64;

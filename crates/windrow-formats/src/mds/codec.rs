@@ -1,4 +1,4 @@
-//! Codecs of compressed shards that are told by the index alone: brotli, bzip2, and snappy without frames.
+//! Codecs of compressed shards that only the index names: brotli, bzip2, and snappy without frames.
 
 use std::io::{self, Read};
 

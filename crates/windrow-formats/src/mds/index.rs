@@ -203,7 +203,7 @@ fn column(name: String, text: String, size: Option<i64>) -> Result<Column> {
     };
     match (encoding.size(), size) {
         (own, said) if own == said => Ok(Column { name, encoding, text, size }),
-        // What has no size of its own may be said to have one.
+        // What has no size of its own may be declared to have one.
         (None, Some(_)) => Ok(Column { name, encoding, text, size }),
         (own, said) => Err(Error::corrupt(format!(
             "values of {name:?} are {text} of {} bytes, and the index says {}",

@@ -15,7 +15,7 @@ use super::encode::{Column, columns_of, encode};
 use crate::index_json::INDEX;
 use crate::written_folder::WrittenFolder;
 
-/// What MDSWriter takes where nothing is said.
+/// What MDSWriter takes by default.
 const USUAL_SIZE: u64 = 1 << 26;
 /// Places in a shard are 32 bits.
 const MOST_SIZE: u64 = u32::MAX as u64;

@@ -96,7 +96,7 @@ impl Format for Megatron {
     }
 }
 
-// A pair is one data set: what is said of one file is said of both.
+// A pair is one data set: what is declared of one file holds for both.
 fn other_half(name: &str) -> Option<String> {
     let other = |this: &str, other: &str| name.strip_suffix(this).map(|stem| format!("{stem}{other}"));
     other(DATA, INDEX).or_else(|| other(INDEX, DATA))

@@ -285,7 +285,7 @@ impl Literal<'_> {
     }
 }
 
-/// The number that numpy's type string names: `<f4`, `|u1`, `>i8`; a byte order that is not said is the little one.
+/// The number that numpy's type string names: `<f4`, `|u1`, `>i8`; without a byte order it is little-endian.
 ///
 /// # Errors
 /// `Unsupported` when it is not a bool, integer or float of 1 to 8 bytes.

@@ -16,7 +16,7 @@ impl<W: Write + Seek> Latched<W> {
         Latched { inner, has_failed: false, end: 0 }
     }
 
-    /// That nothing failed, whoever was told.
+    /// Whether nothing failed.
     ///
     /// # Errors
     /// `Other` when something did.

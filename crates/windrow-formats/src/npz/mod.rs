@@ -92,7 +92,7 @@ impl Format for Npz {
 
 impl Npz {
     /// Compares each array with the CRC-32 that the archive holds of it, and gives those that have another one. Opening
-    /// compares none, so that stored arrays are read in place. `step` is told how many bytes were gone through, and its
+    /// compares none, so that stored arrays are read in place. `step` gets how many bytes were gone through, and its
     /// error ends the work.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ pub(crate) struct Damaged {
     pub(crate) bytes: Range<u64>,
     /// The sum that it should have, where that is known.
     pub(crate) crc32: Option<u32>,
-    /// What reading it said.
+    /// What reading it returned.
     pub(crate) cause: String,
 }
 

@@ -62,7 +62,7 @@ impl FileKind for Olmo {
         } else {
             files.checked_by(refuse_header)?
         };
-        // Whoever opens the data is told, and not asked for the dtype of another kind of file.
+        // An error says so, rather than ask for the dtype of another kind of file.
         if tables.is_empty() {
             files.get(0)?;
         }

@@ -59,7 +59,7 @@ impl Files {
     pub(super) fn open(&self, part: usize, what: PartFile, size: Option<u64>) -> Result<Arc<dyn Object>> {
         let key = self.key(part, what);
         let opened = match size {
-            // Whoever is told the size need not ask for it.
+            // Where the size is known it need not be asked for.
             Some(size) => {
                 let entry = Entry { key, size, is_folder: false, modified_ns: None, tag: None };
                 self.store.open_listed(&entry)

@@ -63,7 +63,7 @@ impl Format for Parts {
 
     fn recognise(&self, probe: &Probe) -> Confidence {
         let is_one = if probe.is_folder {
-            told(probe).is_some() || unfinished::unfinished(probe).is_some()
+            manifest_of(probe).is_some() || unfinished::unfinished(probe).is_some()
         } else {
             alone::is_one(probe)
         };
@@ -79,7 +79,7 @@ impl Format for Parts {
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
-        let manifest = told(probe);
+        let manifest = manifest_of(probe);
         let files = files(probe)?;
         let known = manifest.and_then(|manifest| manifest.vocab_size);
         let schema = files.stored.schema(options.vocab_size.or(known));
@@ -98,7 +98,7 @@ impl Format for Parts {
 }
 
 // The manifest of all parts.
-fn told(probe: &Probe) -> Option<&Manifest> {
+fn manifest_of(probe: &Probe) -> Option<&Manifest> {
     probe.manifest.as_ref().filter(|manifest| probe.is_folder && manifest.format == PARTS)
 }
 
@@ -112,7 +112,7 @@ fn files(probe: &Probe) -> Result<Files> {
     if !probe.is_folder {
         return alone::open(probe);
     }
-    let Some(manifest) = told(probe) else {
+    let Some(manifest) = manifest_of(probe) else {
         return Err(unfinished::unfinished(probe).unwrap_or_else(|| {
             Error::not_found(format!("expected a {MANIFEST_FILE} of a data set in parts, found none"))
                 .at(probe.display())

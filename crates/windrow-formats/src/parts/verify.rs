@@ -14,14 +14,14 @@ use super::files::Files;
 use super::layout::Layout;
 use super::lengths::{AGAIN, PartLengths, WIDTH};
 use super::names::file_name;
-use super::{Parts, alone, files, is_index, table, told};
+use super::{Parts, alone, files, is_index, manifest_of, table};
 
 /// Bytes that are read at a time: whole values of any dtype.
 const AT_ONCE: u64 = 1 << 20;
 
 impl Verify for Parts {
     fn records(&self, _: &dyn Format, probe: &Probe, out: &mut Verifier<'_>) -> Result<()> {
-        if let Some(manifest) = told(probe).filter(|manifest| is_index(manifest)) {
+        if let Some(manifest) = manifest_of(probe).filter(|manifest| is_index(manifest)) {
             return match table::rows(probe, manifest) {
                 Ok(rows) => index(probe, &rows, out),
                 Err(error) => out.found(error, &probe.display(), "content"),
@@ -32,7 +32,7 @@ impl Verify for Parts {
             Ok(found) => found,
             Err(error) => return out.found(error, &probe.display(), "content"),
         };
-        let vocab = told(probe).and_then(|manifest| manifest.vocab_size);
+        let vocab = manifest_of(probe).and_then(|manifest| manifest.vocab_size);
         let vocab = vocab.filter(|_| files.stored.dtype.is_integer());
         let looked = Looked { files: &files, vocab };
         rows.iter().for_each(|row| out.expect(row.bytes));
@@ -79,7 +79,7 @@ fn hash_of(object: &dyn Object, size: u64) -> Result<u64> {
 
 // The rows of all parts; of a part alone what its task says.
 fn rows(probe: &Probe) -> Result<Vec<PartRow>> {
-    match told(probe) {
+    match manifest_of(probe) {
         Some(manifest) => table::rows(probe, manifest),
         None => alone::row(probe).map(|(row, _)| vec![row]),
     }

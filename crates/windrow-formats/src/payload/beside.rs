@@ -50,7 +50,7 @@ pub(super) fn of_each(
             }
         }
     }
-    // What the others hold, nobody said.
+    // What the others hold is not declared.
     Ok(first.filter(|_| n_described == n_files).map(|(_, manifest)| manifest))
 }
 

@@ -8,7 +8,7 @@ use crate::protobuf::{Fields, Wire};
 const WHAT: &str = "a tf.train.Example";
 const HINT: &str = "@payload=bytes@ gives the records as they are";
 
-/// The features of an example. Where somebody said that it is one, `is_said`, numbers that are not known are skipped, as other
+/// The features of an example. Where it was declared to be one, `is_said`, numbers that are not known are skipped, as other
 /// readers of Protocol Buffers do; messages and bytes, which may hold features, are not.
 ///
 /// # Errors

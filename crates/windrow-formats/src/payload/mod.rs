@@ -110,7 +110,7 @@ fn at(blobs: &impl Blobs, record: u64, error: Error) -> Error {
 struct Records<B> {
     blobs: B,
     payload: Payload,
-    /// Whether somebody said so; else the first record does.
+    /// Whether it was declared; else the first record decides.
     is_said: bool,
     columns: Vec<Column>,
     /// Which of them are numbers, where one was asked for; the other column is then the rest of the record.

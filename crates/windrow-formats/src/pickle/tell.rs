@@ -1,5 +1,5 @@
 //! Tells the values of a pickle one by one. Values may be shared or hold themselves: how deep is bounded here, how much by
-//! what it is told to.
+//! what it is asked to.
 
 use windrow_core::number::{Number, number};
 use windrow_core::{Error, Result};

@@ -240,7 +240,7 @@ impl Sink for Beginning {
         if self.dicts > 0 || event == Event::Dict {
             self.told(&event);
         }
-        // Whether this stands among the values of what would be a series.
+        // Whether this is among the values of what would be a series.
         let is_among = self.lists > 0 && (self.dicts == 0 || self.dicts == 1 && self.is_sequence);
         if is_among && matches!(event, Event::Text(_) | Event::Dict) {
             (self.is_series, self.is_decided) = (false, true);

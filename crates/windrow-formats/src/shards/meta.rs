@@ -74,7 +74,7 @@ impl Meta {
     }
 }
 
-/// What the text said so far.
+/// What the text declared so far.
 #[derive(Default)]
 struct Told {
     num_sequences: Option<u64>,

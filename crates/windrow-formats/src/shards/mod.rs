@@ -132,7 +132,7 @@ impl Format for Shards {
     }
 }
 
-/// A shard that is not as long as it is said to be, in bytes.
+/// A shard that is not as long as declared, in bytes.
 pub(crate) struct OtherSize {
     pub(crate) file: String,
     pub(crate) said: u64,
@@ -141,7 +141,7 @@ pub(crate) struct OtherSize {
 }
 
 impl Shards {
-    /// Shards that are not as long as they are said to be: the first shorter one is what opening stops at, a longer one is
+    /// Shards that are not as long as declared: the first shorter one is what opening stops at, a longer one is
     /// no error, but rarely meant.
     ///
     /// # Errors
@@ -163,7 +163,7 @@ impl Shards {
 
 const UNFINISHED: &str = "the copy looks unfinished; `windrow verify` lists every shard";
 
-// A shard may be longer than it is said to be: what follows belongs to no sequence.
+// A shard may be longer than declared: what follows belongs to no sequence.
 fn check_sizes(probe: &Probe, table: &Table, files: &DataFiles) -> Result<()> {
     let width = table.element.size() as u64;
     for (file, (name, count)) in table.files.iter().enumerate() {

@@ -19,7 +19,7 @@ use super::{META, Shards, TOLD};
 /// What windrow writes into an entry of `scales`.
 const OWN: [&str; 4] = ["offset", "length", "mean", "std"];
 
-/// What a shard holds unless something else is said.
+/// What a shard holds by default.
 const USUAL_SHARD: u64 = 5 << 30;
 
 /// Shards of a largest size in bytes.

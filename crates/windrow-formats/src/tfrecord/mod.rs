@@ -188,7 +188,7 @@ fn length(object: &dyn Object, at: u64) -> Result<u64> {
         Error::corrupt(what).at(object.name()).byte(at).hint("the copy looks unfinished or damaged")
     };
     if object.size() - at < BEFORE + AFTER {
-        return Err(wrong(format!("{} bytes at the end, which are no frame", object.size() - at)));
+        return Err(wrong(format!("{} trailing bytes that are not a frame", object.size() - at)));
     }
     let mut scratch = Vec::new();
     let bytes = object.read(at, BEFORE as usize, &mut scratch)?;

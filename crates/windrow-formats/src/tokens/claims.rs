@@ -47,7 +47,7 @@ impl Claims {
         Ok(claims)
     }
 
-    // What the manifest beside one file says, where there is one; of a compressed file, which keeps what stood beside it
+    // What the manifest beside one file says, where there is one; of a compressed file, which keeps what was beside it
     // before, that of its folder too.
     fn add(&mut self, probe: &Probe, key: &str, hash: Option<&str>) -> Result<()> {
         let plain = plain_name(key);

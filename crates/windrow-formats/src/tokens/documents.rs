@@ -19,7 +19,7 @@ pub(super) struct Documents {
 }
 
 impl Documents {
-    /// Cuts streams where `eos` stands.
+    /// Cuts streams at `eos`.
     ///
     /// # Errors
     /// `Config` when `eos` is not an ID of theirs; what reading says.

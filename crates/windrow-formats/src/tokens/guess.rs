@@ -1,10 +1,10 @@
-//! What is said of token IDs whose dtype neither the file nor the caller says.
+//! The warning about token IDs whose dtype neither the file nor the caller declares.
 
 use windrow_core::{DType, Result};
 
 use windrow_core::format::data_files::DataFiles;
 
-/// The dtype of IDs of which nothing is said: oxidizr's.
+/// The dtype of IDs of which nothing is declared: oxidizr's.
 pub(super) const GUESSED: DType = DType::U32;
 
 /// Warns that a dtype is guessed, and where most of the first IDs are larger than any vocabulary, as uint16 IDs read in pairs are,

@@ -24,7 +24,7 @@ const INDEX_BESIDE: &str = "tokens.idx";
 /// One row of token IDs.
 pub(super) struct WriteTokens {
     block_sums: bool,
-    /// Whether that was said.
+    /// Whether that was given.
     is_given: bool,
 }
 
@@ -53,7 +53,7 @@ impl WriteFormat for WriteTokens {
         // Without the manifest the stream would open as something else: it comes last.
         let mut names = vec![CHECKSUMS_FILE, MANIFEST_FILE, STREAM];
         names.retain(|name| self.block_sums || *name != CHECKSUMS_FILE);
-        // What stands beside a single file, and the block checksums where none are kept.
+        // What is beside a single file, and the block checksums where none are kept.
         let mut leaving = names_of_file(STREAM);
         leaving.retain(|name| name != STREAM);
         leaving.extend((!self.block_sums).then(|| CHECKSUMS_FILE.to_string()));

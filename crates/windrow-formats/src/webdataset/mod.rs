@@ -164,7 +164,7 @@ impl Archives {
     }
 }
 
-// What windrow said when it wrote them.
+// What windrow declared when it wrote them.
 fn manifest(probe: &Probe) -> Option<&Manifest> {
     probe.manifest.as_ref().filter(|manifest| manifest.format == WebDataset.name())
 }

@@ -211,7 +211,7 @@ fn until_zero(field: &[u8]) -> &[u8] {
     &field[..end]
 }
 
-/// What was said of the next member before its own header.
+/// What was declared of the next member before its own header.
 #[derive(Default)]
 struct Records {
     /// By a PAX record.
@@ -286,7 +286,7 @@ mod tests {
 
     const END: [u8; 512] = [0; 512];
 
-    // One member with this said of it before.
+    // One member with this declared before it.
     fn with_records(records: &[u8]) -> Result<Vec<(String, u64)>> {
         let size = format!("{:o}", records.len());
         let mut bytes = header("x", size.as_bytes(), b'x');

@@ -17,7 +17,7 @@ use super::values::encode;
 use super::{NUMBERS, WebDataset};
 use crate::written_folder::WrittenFolder;
 
-/// What a shard holds where nothing is said.
+/// What a shard holds by default.
 const USUAL_SIZE: u64 = 1 << 30;
 /// What a header's own fields hold.
 const MOST_PLAIN_NAME: usize = 100;

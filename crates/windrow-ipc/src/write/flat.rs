@@ -123,7 +123,7 @@ fn set(out: &mut [u8], at: usize, bytes: &[u8]) {
     out[at..at + bytes.len()].copy_from_slice(bytes);
 }
 
-// A place is said as the distance from where it is said.
+// A place is written as the distance from where it is written.
 fn point(out: &mut [u8], at: usize, to: usize) {
     set(out, at, &((to - at) as u32).to_le_bytes());
 }

@@ -76,7 +76,7 @@ fn field(Field { name, of }: &Field) -> Table {
     ])
 }
 
-// The number of a type, and what is said of it.
+// The number of a type, and its description.
 fn type_of(of: &Type) -> (u8, Table) {
     let plain = || Table(Vec::new());
     match of {

@@ -129,7 +129,7 @@ impl StreamWriter {
     /// Writes the rest and the mark of the end.
     ///
     /// # Errors
-    /// `Config` where no row said what the columns are; what `put` says.
+    /// `Config` where no row defined the columns; what `put` says.
     pub fn finish(&mut self, put: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         if self.fields.is_empty() {
             return Err(no_records());

@@ -115,7 +115,7 @@ impl<'a> TorchArchive<'a> {
             .hint(hint));
         }
         let mut bytes = Vec::new();
-        // What is said of its size may be wrong.
+        // Its declared size may be wrong.
         let read = (&mut entry).take(most + 1).read_to_end(&mut bytes);
         read.map_err(|e| damaged(format!("it is damaged: {e}")))?;
         if bytes.len() as u64 > most {

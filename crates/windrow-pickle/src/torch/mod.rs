@@ -12,7 +12,7 @@ use self::archive::TorchArchive;
 pub use self::layout::TorchSave;
 use crate::described::{Tensor, Tree, described_tree, streamed_tree};
 
-/// A pickle that describes a model has some hundred bytes for each of its tensors; a training run's history may stand
+/// A pickle that describes a model has some hundred bytes for each of its tensors; a training run's history may be
 /// beside them.
 const MOST_PICKLE: u64 = 64 << 20;
 
@@ -147,7 +147,7 @@ fn read(object: &dyn Object) -> Result<Saved> {
         TorchSave::Archive(archive) => archive,
         TorchSave::Stream(bytes) => return read_stream(bytes, object),
     };
-    // What stands stored in the archive is no larger than the file; what expands beyond it is no model.
+    // What is stored in the archive is no larger than the file; what expands beyond it is not a model.
     let most = object.size().min(MOST_PICKLE);
     let hint = "save the weights alone: torch.save(model.state_dict(), path)";
     let pickle = archive.pickle(most, "a model's description", hint)?;
@@ -188,7 +188,7 @@ fn located(tree: Tree, object: &dyn Object, find: &mut dyn FnMut(&Tensor) -> Res
         Tree::Tensor(tensor) => {
             let storage = find(&tensor)?;
             let Tensor { element, held, offset, shape, strides, .. } = tensor;
-            // One number that stands for many would make of few bytes any number of values.
+            // An expanded tensor (stride 0) would make any number of values of a few bytes.
             let count = shape.iter().try_fold(1u64, |count, size| count.checked_mul(*size));
             if count.is_none_or(|count| count > held) {
                 return Err(Error::unsupported(format!(

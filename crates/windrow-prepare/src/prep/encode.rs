@@ -107,7 +107,7 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// Leaves out a file and tells why.
+    /// Leaves out a file and reports why.
     pub fn leave_out(&mut self, file: &str, error: &Error) {
         self.left_out.push(json!({ "file": file, "error": format!("{error:#}") }));
     }

@@ -23,7 +23,7 @@ pub const INDEX: &str = "index";
 pub const CONVERT: &str = "convert";
 /// The task that makes audio codes of sound.
 pub const ENCODE: &str = "encode";
-/// Input bytes of a task unless something else is said.
+/// Input bytes of a task by default.
 pub const TASK_BYTES: u64 = 256 << 20;
 
 /// What is prepared from what. Everything that decides bytes is in its hash, and nothing else.

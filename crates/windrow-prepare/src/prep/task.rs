@@ -224,7 +224,7 @@ pub(super) fn show(
     let shown = drafts.into_iter().try_for_each(Draft::show);
     let shown = shown.and_then(|()| place.settle()).and_then(|()| manifest.show());
     shown.and_then(|()| place.settle()).map_err(|e| match e.kind() {
-        // Its message alone: the place is said once.
+        // Its message alone: the place is named once.
         Kind::Exists => Error::mismatch(format!("two runs of task {task} gave different bytes: {}", e.message()))
             .at(e.place().file.clone().unwrap_or_default())
             .hint("a machine or a program differs from the others: find out which, remove the file with the wrong bytes, and run the task again"),

@@ -10,7 +10,7 @@ use windrow_core::{DType, Error, Result, threads};
 
 use crate::encode::{Encode, Rules};
 
-/// What becomes of the tokens at the very end that do not fill a sample.
+/// What to do with the tokens at the very end that do not fill a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Remainder {
@@ -46,7 +46,7 @@ pub struct TokenizeOptions {
     pub append_eos: bool,
     /// dtype of a stored token ID; `None` takes the first of the format's dtypes that holds the vocabulary.
     pub dtype: Option<DType>,
-    /// What becomes of the tokens at the end that do not fill a sample.
+    /// What to do with the tokens at the end that do not fill a sample.
     pub remainder: Remainder,
     /// Bytes beside the tokens; stored after a sample's tokens, by name.
     pub tracks: Vec<Track>,
@@ -67,7 +67,7 @@ pub struct TokenizeOptions {
     pub max_skipped: Option<f64>,
 }
 
-/// Input bytes between checkpoints unless something else is said.
+/// Input bytes between checkpoints by default.
 pub const CHECKPOINT_BYTES: u64 = 64 << 20;
 
 impl TokenizeOptions {

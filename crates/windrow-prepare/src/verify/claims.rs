@@ -15,7 +15,7 @@ use super::Work;
 use crate::UNLEARNED;
 use crate::input::PART;
 
-/// Where block checksums may stand.
+/// Where block checksums may be.
 pub(super) struct SumsAt<'a> {
     /// The folder from which they name files, below the one that is verified.
     pub(super) folder: &'a str,
@@ -42,7 +42,7 @@ impl Work<'_> {
         for entry in manifest.files.iter().filter_map(|f| store.entry(&f.name).ok()) {
             self.out.expect(entry.size);
         }
-        self.told.extend(manifest.files.iter().map(|row| base.join(&row.name)));
+        self.described.extend(manifest.files.iter().map(|row| base.join(&row.name)));
         for row in &manifest.files {
             let object = self.data_file(&store, &row.name, manifest);
             let Some(object) = self.out.findings.take(&row.name, "file", "to be there", object)? else {
@@ -51,12 +51,12 @@ impl Work<'_> {
             self.out.looks_at(&row.name);
             self.claim(object.as_ref(), row, manifest, kept.as_ref().map(|kept| (kept, sums)))?;
         }
-        let told: HashSet<&str> = manifest.files.iter().map(|row| row.name.as_str()).collect();
+        let described: HashSet<&str> = manifest.files.iter().map(|row| row.name.as_str()).collect();
         let mut others = manifest.index.clone();
         let named = kept.as_ref().filter(|_| sums.all).into_iter().flat_map(Checksums::files);
         let named = named.map(|(name, size)| (key::below(sums.folder, name), size));
         let is_other = |name: &String| {
-            !told.contains(name.as_str()) && manifest.index.iter().all(|row| row.name != *name)
+            !described.contains(name.as_str()) && manifest.index.iter().all(|row| row.name != *name)
         };
         others.extend(named.filter(|(name, _)| is_other(name)).map(|(name, size)| FileRow {
             name,
@@ -157,8 +157,8 @@ impl Work<'_> {
         let kept = kept.filter(|(_, _, size, _)| *size == row.size);
         if row.xxh3.is_none() && kept.is_none() {
             // A store knows no times of its own.
-            let is_told = row.modified_ns.is_some() && object.modified_ns().is_some();
-            if is_told && row.modified_ns != object.modified_ns() {
+            let is_described = row.modified_ns.is_some() && object.modified_ns().is_some();
+            if is_described && row.modified_ns != object.modified_ns() {
                 let text = |ns: Option<u64>| ns.map_or("unknown".to_string(), |ns| format!("{ns} ns"));
                 let (expected, found) = (text(row.modified_ns), text(object.modified_ns()));
                 self.out.findings.problem(name, None, "time of change", expected, found);

@@ -31,7 +31,7 @@ impl Work<'_> {
                 self.leftovers(&folder, None, options.gc)?;
             }
         }
-        // Folders that a format reads as a whole: below them, only what windrow described stands for itself.
+        // Folders that a format reads as a whole: below them, only what windrow described is a data set of its own.
         let mut whole: BTreeSet<&str> = BTreeSet::new();
         for folder in &folders {
             if is_in(&whole, folder) && !self.is_on_its_own(base, folder, options)? {
@@ -126,7 +126,7 @@ impl Work<'_> {
                 && !bad.contains(path.as_str())
                 && !self.out.was_read(&path)
                 && !self.out.looked_at(&path)
-                && !self.told.contains(&base.join(&entry.key))
+                && !self.described.contains(&base.join(&entry.key))
         };
         let mut untold = entries.filter(is_untold);
         if let Some(first) = untold.next() {
@@ -175,7 +175,7 @@ impl Work<'_> {
         }
         let before = self.out.findings.n_problems;
         let own = match self.manifest(&own)? {
-            // What was wrong with one beside the data is said. One that only lists files says nothing of what they hold.
+            // What was wrong with one beside the data is reported. One that only lists files says nothing of what they hold.
             None if self.out.findings.n_problems == before && !self.places.has(&of_index)? => {
                 self.told_inside(&folder)?
             }
@@ -184,7 +184,7 @@ impl Work<'_> {
         // The manifest of its only file was looked at with that file.
         let was_read = |manifest: &Manifest| {
             let mut files = manifest.files.iter().map(|row| folder.join(&row.name));
-            !manifest.files.is_empty() && files.all(|file| self.told.contains(&file))
+            !manifest.files.is_empty() && files.all(|file| self.described.contains(&file))
         };
         let own = own.filter(|manifest| !was_read(manifest));
         // An index and another data set may be in one folder: each has a manifest.

@@ -73,9 +73,9 @@ pub fn verify_from(
     let root = places.root(&path)?;
     let is_folder = root.entry("")?.is_folder;
     let mut work =
-        Work { table, places, told: BTreeSet::new(), parts: BTreeSet::new(), out: Verifier::new(watch) };
+        Work { table, places, described: BTreeSet::new(), parts: BTreeSet::new(), out: Verifier::new(watch) };
     if !is_folder {
-        // What is not a regular file is no data, and nothing can be said of it.
+        // What is not a regular file is not data.
         root.open("")?;
         work.out = work.out.below(&path.parent().unwrap_or(&path).display().to_string());
         work.file(&path, options)?;
@@ -100,7 +100,7 @@ struct Work<'a> {
     table: Table,
     places: Places<'a>,
     /// Files that a manifest names.
-    told: BTreeSet<PathBuf>,
+    described: BTreeSet<PathBuf>,
     /// Folders that were looked at as parts of a data set.
     parts: BTreeSet<PathBuf>,
     out: Verifier<'a>,
@@ -115,12 +115,12 @@ impl Work<'_> {
         let before = self.out.findings.n_problems;
         // What is beside raw IDs that were compressed since speaks of them as they were.
         let before_name = self.table.iter().find_map(|format| (format.info().names.before)(name));
-        let told = before_name.filter(|plain| !self.places.has(&folder.join(plain)).unwrap_or(false));
-        let told = told.unwrap_or(name);
-        let own = folder.join(format!("{told}.{}", MANIFEST_FILE));
+        let plain = before_name.filter(|plain| !self.places.has(&folder.join(plain)).unwrap_or(false));
+        let data = plain.unwrap_or(name);
+        let own = folder.join(format!("{data}.{}", MANIFEST_FILE));
         if self.places.has(&own)? {
-            let manifest = self.manifest_beside(&own, told)?;
-            let sums = SumsAt { folder: "", file: &format!("{told}.{CHECKSUMS_FILE}"), all: true };
+            let manifest = self.manifest_beside(&own, data)?;
+            let sums = SumsAt { folder: "", file: &format!("{data}.{CHECKSUMS_FILE}"), all: true };
             manifest.map_or(Ok(()), |manifest| self.claims(folder, &manifest, &sums))?;
             // Checksums of its own say which part of it is another one.
             let found = self.recognised(folder, name)?;
@@ -129,12 +129,12 @@ impl Work<'_> {
             }
             return self.opens(folder, name, format::lines::INDEX_FOLDER, before);
         }
-        let is_told = self.told_of(folder, told)?;
-        if self.lost_its_manifest(&folder.join(told))? {
+        let is_described = self.described_in(folder, data)?;
+        if self.lost_its_manifest(&folder.join(data))? {
             return Ok(());
         }
         // As with a manifest of its own: what all was compared with its hash is opened, and not read once more.
-        if is_told && self.out.is_covered(name) {
+        if is_described && self.out.is_covered(name) {
             if self.recognised(folder, name)?.is_some_and(|(_, format)| format.info().has_own_checksums) {
                 self.by_format(folder, name)?;
             }
@@ -143,19 +143,19 @@ impl Work<'_> {
         if self.by_format(folder, name)?.is_some() {
             return Ok(());
         }
-        if is_told {
+        if is_described {
             self.opens(folder, name, format::lines::INDEX_FOLDER, before)?;
         }
         if format::lines::is_named(name) || self.is_lines(folder, name)? {
             self.out.expect(self.places.size(path).unwrap_or(0));
             let before = self.so_far();
             self.json_lines(path)?;
-            if !is_told {
+            if !is_described {
                 self.needs_lines(path, before);
             }
             return Ok(());
         }
-        if is_told {
+        if is_described {
             return Ok(());
         }
         self.is_data(folder, name, options)?;
@@ -212,7 +212,7 @@ impl Work<'_> {
         Ok(found.is_some_and(|(_, format)| format.verifier().content() == Content::Lines))
     }
 
-    // An error where nothing was found and no format takes it for data: "good" would be said of a mistyped path. What is
+    // An error where nothing was found and no format takes it for data: a mistyped path would be reported as "good". What is
     // to be tidied up need not be data.
     fn is_data(&self, root: &Path, key: &str, options: &VerifyOptions) -> Result<()> {
         let found = &self.out.findings;
@@ -228,7 +228,7 @@ impl Work<'_> {
 
     // What the manifest of the pair that the file is half of, or that of its folder, says of it and of its other half.
     // Whether one does.
-    fn told_of(&mut self, folder: &Path, name: &str) -> Result<bool> {
+    fn described_in(&mut self, folder: &Path, name: &str) -> Result<bool> {
         let (other, companions) =
             (format::other_half(self.table, name), format::companions(self.table, name));
         let of_pair = other.as_ref().map(|other| format!("{other}.{}", MANIFEST_FILE));

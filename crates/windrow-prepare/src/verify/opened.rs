@@ -53,7 +53,7 @@ impl Work<'_> {
             Probe::at(self.table, store.clone(), key).and_then(|probe| open(self.table, &probe, &options));
         match opened {
             Ok(_) => Ok(()),
-            // What nobody said is not damage, the dtype of samples for one; nor is what the system refuses.
+            // What is not declared is not damage, the dtype of samples for one; nor is what the system refuses.
             Err(e) if matches!(e.kind(), Kind::Config | Kind::Unrecognised | Kind::Io | Kind::Memory) => {
                 Ok(())
             }

@@ -80,7 +80,7 @@ fn written(
     let width = source.schema().element.size() as u64 * source.schema().channels.unwrap_or(1) as u64;
     let total_bytes = lengths.saturating_mul(width);
     let mut scratch = Vec::new();
-    let told = |done_bytes, records| {
+    let report = |done_bytes, records| {
         watch.progress(Progress { done_bytes, total_bytes: lengths, records });
         check(watch)
     };
@@ -88,7 +88,7 @@ fn written(
         Kind::Rows => {
             for row in source.rows_from(0) {
                 writer.add_row(&source.schema().value_of(row?).into_row())?;
-                told(writer.records, writer.records)?;
+                report(writer.records, writer.records)?;
             }
             return Ok((writer, source.files().iter().map(|file| file.size).sum()));
         }
@@ -98,7 +98,7 @@ fn written(
                 let text = source.read_whole(record, &mut scratch)?;
                 done += text.bytes.len() as u64;
                 writer.add_json(text.bytes)?;
-                told(done, writer.records)?;
+                report(done, writer.records)?;
             }
             return Ok((writer, source.files().iter().map(|file| file.size).sum()));
         }

@@ -1,4 +1,4 @@
-//! What records that are written say of their loss: in an array of the format's own, as metadata, or not at all, which is said.
+//! What records that are written say of their loss: in an array of the format's own, as metadata, or not at all, with a warning.
 
 use windrow_core::collate::mask_columns;
 use windrow_core::format::write::{MaskTrack, WriteFormat, WriteInfo};

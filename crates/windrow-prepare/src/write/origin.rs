@@ -1,4 +1,4 @@
-//! What the records of a conversion come from, as the manifest tells it.
+//! What the records of a conversion come from, as the manifest describes it.
 
 use serde_json::{Map, Value, json};
 use windrow_core::Result;
@@ -43,11 +43,11 @@ impl Origin {
     }
 
     pub(super) fn manifest(&self, format: &str) -> Manifest {
-        Manifest { inputs: self.files.clone(), options: self.told(), ..Manifest::new(format) }
+        Manifest { inputs: self.files.clone(), options: self.described(), ..Manifest::new(format) }
     }
 
     /// Its format and fingerprint, in words of a manifest.
-    fn told(&self) -> Map<String, Value> {
+    fn described(&self) -> Map<String, Value> {
         Map::from_iter([
             ("task".to_string(), json!("convert")),
             ("from_format".to_string(), json!(self.format)),

@@ -45,7 +45,7 @@ impl Loader {
         &self.delivery.running
     }
 
-    // What the loader gives and where it stands.
+    // What the loader gives and where it is.
     fn shown(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
         let (plan, steps) = self.running().plan(py)?;
         let Cursor { epoch, samples } = self.running().cursor();
@@ -174,7 +174,7 @@ impl Loader {
         self.running().stop(py)
     }
 
-    /// Where the run stands: ``{"version", "plan", "seed", "epoch", "samples"}``. Plain JSON below one kilobyte, the same on
+    /// Where the run is: ``{"version", "plan", "seed", "epoch", "samples"}``. Plain JSON below one kilobyte, the same on
     /// every rank; counts the batches that ``next`` gave.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
@@ -189,7 +189,7 @@ impl Loader {
         json::plain(py, &self.running().state())
     }
 
-    /// Goes to where a run of the same plan stood, whatever its batch size, threads and number of ranks.
+    /// Goes to where a run of the same plan was, whatever its batch size, threads and number of ranks.
     ///
     /// Raises:
     ///     MismatchError: the state is of another plan or seed; the loader stays where it was.
@@ -210,7 +210,7 @@ impl Loader {
     }
 
     /// The samples of this loader one by one, for hosts that ask a loader for its data set: a ``windrow.torch.Stream`` that
-    /// stands where the loader does. Needs torch.
+    /// is where the loader is. Needs torch.
     #[getter]
     fn dataset<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = this.py();
@@ -338,7 +338,7 @@ impl Loader {
         Ok(stats)
     }
 
-    /// What was delivered and where the run stands, as a flat dict of floats for a logger: ``data/samples``, ``data/values``,
+    /// What was delivered and where the run is, as a flat dict of floats for a logger: ``data/samples``, ``data/values``,
     /// ``data/epoch``, ``data/padding_share``, ``data/waited_seconds`` and others, of this process.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib

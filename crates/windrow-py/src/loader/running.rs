@@ -112,12 +112,12 @@ impl Running {
         self.resume(py, &self.state_at(Cursor { epoch, samples: 0 }))
     }
 
-    /// Where the run stands: what Python got.
+    /// Where the run is: what Python got.
     pub(crate) fn state(&self) -> State {
         self.state_at(self.cursor())
     }
 
-    /// The state of a run that stands there.
+    /// The state of a run at this place.
     pub(crate) fn state_at(&self, cursor: Cursor) -> State {
         let Order { plan, identity, .. } = held(&self.order).clone();
         identity.state(&plan, cursor)
@@ -128,7 +128,7 @@ impl Running {
         held(&self.delivered).cursor
     }
 
-    /// Goes to where another run stood.
+    /// Goes to where another run was.
     pub(crate) fn resume(&self, py: Python<'_>, state: &State) -> PyResult<()> {
         self.fit_order(py)?;
         let slot = self.slot(py)?;

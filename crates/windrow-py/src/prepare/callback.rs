@@ -26,7 +26,7 @@ pub(crate) enum Ids {
 }
 
 impl Ids {
-    /// What tells them from others: of a text at `field`, or that a function takes from a line.
+    /// What distinguishes them from others: of a text at `field`, or that a function takes from a line.
     ///
     /// # Errors
     /// What is raised to end the program.
@@ -53,7 +53,7 @@ impl Ids {
 
 /// A line's text and its IDs, either of them from Python; then all lines come in order, one after the other.
 pub(crate) struct LineEncoder {
-    /// What tells it from others.
+    /// What distinguishes it from others.
     pub(crate) described: String,
     /// Where IDs come from.
     pub(crate) ids: Ids,
@@ -172,7 +172,7 @@ impl Encode for LineEncoder {
     }
 }
 
-/// Looks for Ctrl-C, and tells a Python function how far a task is.
+/// Looks for Ctrl-C, and reports to a Python function how far a task is.
 pub(crate) struct Watcher {
     progress: Option<Py<PyAny>>,
     // What `progress=True` asked for.
@@ -182,7 +182,7 @@ pub(crate) struct Watcher {
 
 struct Looking {
     looked: Instant,
-    told: Option<Instant>,
+    reported: Option<Instant>,
     // What Python raised; the task ends for it.
     raised: Option<PyErr>,
 }
@@ -211,7 +211,7 @@ impl Watcher {
                 )));
             }
         };
-        let state = Mutex::new(Looking { looked: Instant::now(), told: None, raised: None });
+        let state = Mutex::new(Looking { looked: Instant::now(), reported: None, raised: None });
         Ok(Watcher { progress, is_own_bar: asked == Some(true), state })
     }
 
@@ -240,9 +240,9 @@ impl Watch for Watcher {
         // Where no end is known there is none yet.
         let at_the_end = now.total_bytes > 0 && now.done_bytes >= now.total_bytes;
         let due = self.state.lock().is_ok_and(|mut state| {
-            let due = at_the_end || state.told.is_none_or(|told| told.elapsed() >= BETWEEN_CALLS);
+            let due = at_the_end || state.reported.is_none_or(|reported| reported.elapsed() >= BETWEEN_CALLS);
             if due {
-                state.told = Some(Instant::now());
+                state.reported = Some(Instant::now());
             }
             due && state.raised.is_none()
         });

@@ -1,4 +1,4 @@
-//! What tells one Python function from another in every run, as the package finds it.
+//! What distinguishes one Python function from another in every run, as the package finds it.
 
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
@@ -7,7 +7,7 @@ use windrow::dev::output::hash_of;
 /// Its name, and a hash of what it is made of. With `is_plan` it goes into a plan, which two functions must not share.
 ///
 /// # Errors
-/// `ConfigError` for one of a plan that cannot be told from others.
+/// `ConfigError` for one of a plan that cannot be distinguished from others.
 pub(crate) fn described(function: &Bound<'_, PyAny>, is_plan: bool) -> PyResult<String> {
     let py = function.py();
     let options = [("is_plan", is_plan)].into_py_dict(py)?;

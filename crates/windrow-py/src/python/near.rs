@@ -84,7 +84,7 @@ pub(crate) fn none_left(py: Python<'_>, name: &str, unknown: Option<&Bound<'_, P
     Err(PyTypeError::new_err(_unexpected(py, called, &given, options_of(py, name)?)?))
 }
 
-/// What is said of an option that a function does not have.
+/// The message about an option that a function does not have.
 #[pyfunction]
 pub(crate) fn _unexpected(
     py: Python<'_>,
@@ -115,7 +115,7 @@ pub(crate) fn options_of(py: Python<'_>, name: &str) -> PyResult<Vec<String>> {
         .collect())
 }
 
-/// Which of `options` the name given stands for, as the end of a sentence.
+/// Which of `options` the name given means, as the end of a sentence.
 pub(crate) fn meant(py: Python<'_>, given: &str, options: Vec<String>) -> PyResult<Option<String>> {
     let renamed = RENAMED.iter().find(|(other, ours)| *other == given && options.iter().any(|o| o == ours));
     Ok(match renamed {

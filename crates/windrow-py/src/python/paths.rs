@@ -44,7 +44,7 @@ impl<'py> FromPyObject<'_, 'py> for AnyPaths {
 }
 
 impl AnyPaths {
-    /// As they are found from anywhere: a view is opened again in a process that may stand elsewhere.
+    /// As they are found from anywhere: a view is opened again in a process that may be elsewhere.
     pub(crate) fn absolute(&self) -> Paths {
         let absolute = |path: &Path| {
             Ok::<_, std::convert::Infallible>(if path.to_string_lossy().contains("://") {

@@ -9,13 +9,13 @@ use windrow_core::store::whole;
 use crate::python::error::raise;
 use crate::python::waiting::wait_for;
 
-/// What tells these records from others in their place.
+/// What distinguishes these records from others in their place.
 pub(crate) fn fingerprint(py: Python<'_>, source: &SharedSource) -> PyResult<u64> {
     let source = source.clone();
     wait_for(py, move || whole(|| source.fingerprint()))
 }
 
-/// Refuses what lies where a pickled data set lay when it is another one: its samples would be taken for the first one's.
+/// Refuses data in the place of a pickled data set when it is another one: its samples would be taken for the first one's.
 pub(crate) fn check(py: Python<'_>, source: &SharedSource, expected: u64, paths: &Paths) -> PyResult<()> {
     if fingerprint(py, source)? == expected {
         Ok(())

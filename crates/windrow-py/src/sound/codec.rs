@@ -20,7 +20,7 @@ use crate::sound::samples::channels;
 /// Args:
 ///     weights: ``.pth`` of descript-audio-codec, or ``.safetensors``. They do not come with windrow.
 ///     threads: of each call; None: one for each core.
-///     chunk: about how many samples go through the network at once, 262,144 unless said otherwise: memory grows with it. The
+///     chunk: about how many samples go through the network at once, 262,144 by default: memory grows with it. The
 ///         codes do not depend on it.
 ///
 /// Raises:
@@ -59,7 +59,7 @@ impl Codec {
         self.inner.sample_rate()
     }
 
-    /// Samples that one frame stands for.
+    /// Samples in one frame.
     #[getter]
     fn hop_length(&self) -> usize {
         self.inner.hop_length()
@@ -123,7 +123,7 @@ impl Codec {
     ///
     /// Raises:
     ///     MismatchError: frames of another number of codes.
-    ///     OutOfRangeError: a code that its codebook has not; take out the frames of begin, end and padding.
+    ///     OutOfRangeError: a code outside its codebook; take out the frames of begin, end and padding.
     fn decode<'py>(&self, py: Python<'py>, codes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let (shape, codes) = grid(codes)?;
         let n = self.inner.codebooks();

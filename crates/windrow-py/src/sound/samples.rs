@@ -31,7 +31,7 @@ pub(crate) fn channels(samples: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<f32>>> {
     Ok((0..n_channels).map(|channel| flat[channel * n_samples..][..n_samples].to_vec()).collect())
 }
 
-// What stands for silence and for full scale in an array: as in wav files, whose samples of 8 bits are unsigned and others signed.
+// The values of silence and of full scale in an array: as in wav files, whose samples of 8 bits are unsigned and others signed.
 fn range(array: &Bound<'_, PyAny>) -> PyResult<(f32, f32)> {
     let dtype = array.getattr("dtype")?;
     let name: String = dtype.getattr("name")?.extract()?;

@@ -1,4 +1,4 @@
-//! For which epoch the samples of a view are drawn: what `set_epoch` said, else another one each time through.
+//! For which epoch the samples of a view are drawn: what `set_epoch` set, else another one each time through.
 
 use std::collections::HashMap;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -14,7 +14,7 @@ use crate::python::options::Count;
 
 /// The epochs of samples that are asked for by number.
 pub(crate) struct Epochs {
-    /// A `windrow._epoch.Epoch`: what `set_epoch` said, here and in worker processes.
+    /// A `windrow._epoch.Epoch`: what `set_epoch` set, here and in worker processes.
     said: Py<PyAny>,
     /// Samples are drawn, so that an epoch makes a difference to them.
     is_random: bool,
@@ -50,7 +50,7 @@ impl Epochs {
         self.said.bind(py).call_method1("set", (epoch,)).map(drop)
     }
 
-    /// What `set_epoch` said.
+    /// What `set_epoch` set.
     pub(crate) fn said(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         self.said.bind(py).call_method0("get")?.extract()
     }

@@ -235,7 +235,7 @@ pub(crate) fn _remix(
     Mix::new(py, mixture, seeds, scalers, epoch)
 }
 
-/// What a pickle holds of samples: where they lie and how they are cut, and the fingerprint of what lay there.
+/// What a pickle holds of samples: where they are and how they are cut, and the fingerprint of the data.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Pickled {
     recipe: RecipePart,

@@ -68,7 +68,8 @@ pub(super) fn client(options: &Options, url: &str, follow: bool) -> Result<Clien
                     .hint("headers are given as {\"headers\": {\"Authorization\": \"Bearer …\"}}"))
             };
         };
-        let bad = || Error::config(format!("{header:?} is no header")).at(url).field("store_options");
+        let bad =
+            || Error::config(format!("{header:?} is not a valid HTTP header")).at(url).field("store_options");
         let name: HeaderName = header.parse().map_err(|_| bad())?;
         headers.insert(name, HeaderValue::from_str(value).map_err(|_| bad())?);
     }

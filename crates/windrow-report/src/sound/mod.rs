@@ -32,7 +32,7 @@ const LOUDNESS_BARS: usize = 31;
 const FULL_SCALE: f64 = 32_767.0 / 32_768.0;
 
 /// A page about sound files: durations, loudness, what cannot be read, and some of them to see and to hear. `watch` is
-/// told how many bytes of the files were decoded.
+/// given how many bytes of the files were decoded.
 ///
 /// # Errors
 /// `Io`; `Interrupted` once `watch` wants to stop. A file that cannot be read is a finding, not an error.

@@ -12,7 +12,7 @@ use super::unlike::Unlike;
 /// The expression of a `ByteLevel` step.
 const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 
-/// The expressions that a scanner stands for. `every_character_is_cut_as_the_expressions_cut_it` shows for each that the
+/// The expressions that a scanner replaces. `every_character_is_cut_as_the_expressions_cut_it` shows for each that the
 /// scanner cuts as the library does, but for the places of [`Unlike`].
 #[rustfmt::skip]
 const SCANNED: &[(Unlike, &[&str])] = &[
@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    // One of each class, and those that stand apart.
+    // One of each class, and those that are separate.
     const CHARACTERS: [char; 40] = [
         'a', 's', 'S', 'e', 'l', 'V', 'ſ', 'K', '\'', '\'', '’', ' ', ' ', '\n', '\r', '\t', '\u{a0}',
         '\u{2028}', '\u{85}', '0', '7', '½', '٣', 'é', 'Ǆ', 'ǅ', 'ʰ', 'ª', '中', 'か', 'ー', '・', '\u{301}',

@@ -133,7 +133,7 @@ impl Fast {
     }
 }
 
-/// A model that is asked for words, by the expressions themselves or by what stands for them.
+/// A model that is asked for words, by the expressions themselves or by what replaces them.
 #[derive(Clone, Copy)]
 struct Asked<'m> {
     model: &'m Model,
@@ -166,7 +166,7 @@ impl Words for Asked<'_> {
     }
 }
 
-/// The text that a token stands for.
+/// The text of a token.
 pub(crate) fn text_of(loaded: &Tokenizer, token: &str) -> String {
     if !Cutter::ends_in_bytes(loaded.get_pre_tokenizer()) {
         return token.replace('\u{2581}', " ");

@@ -33,7 +33,7 @@ impl Normal {
         Normal(steps)
     }
 
-    /// What becomes of a text.
+    /// Normalises a text.
     pub(super) fn apply<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.0.iter().fold(Cow::Borrowed(text), |text, step| match step.apply(&text) {
             Some(changed) => Cow::Owned(changed),

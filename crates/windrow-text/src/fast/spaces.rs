@@ -24,7 +24,7 @@ pub(super) struct Spaces {
 enum Words {
     /// Each mark begins one.
     EachMark,
-    /// Marks that stand together do: no rule merges over the border before them.
+    /// Adjacent marks do: no rule merges over the border before them.
     Marks,
     /// The whole text is one.
     One,

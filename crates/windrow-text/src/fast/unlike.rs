@@ -1,4 +1,4 @@
-//! Where the scanners are known to cut otherwise than the expressions that they stand for.
+//! Where the scanners are known to cut otherwise than the expressions that they replace.
 
 /// Of a scanner, where that is.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -17,7 +17,7 @@ pub(crate) trait Words {
     /// Hands over the words of a text in order, as parts of it.
     fn cut(&self, text: &str, word: impl FnMut(&str));
 
-    /// Adds the IDs of a word, the same wherever it stands; false where it cannot answer for them.
+    /// Adds the IDs of a word, the same wherever it is; false where it cannot answer for them.
     fn encode(&self, word: &str, out: &mut Vec<u32>) -> bool;
 }
 

@@ -10,7 +10,7 @@ const MOST_OPEN: u64 = 16_384;
 /// Where chunks may be missing, no array has more of them: whoever walks over it would never end.
 const MOST: u64 = 1 << 24;
 
-/// Those that there are; what is said of others takes no memory.
+/// Those that there are; others take no memory.
 pub(super) struct Chunks {
     /// How many there should be.
     n: u64,

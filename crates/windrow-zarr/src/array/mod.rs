@@ -242,7 +242,7 @@ impl Array {
                 Layout::Sharded(shards) => most.min(shards.inner_size - from % shards.inner_size),
                 Layout::Whole(_) => most,
             };
-            // What stands for a chunk that is missing lies in no file.
+            // The values of a chunk that is missing are in no file.
             if let Some(chunk) = self.chunks.get(chunk)? {
                 found.push(Location { file: self.store.display(&chunk.key), start: first, size });
             }
@@ -438,7 +438,7 @@ impl Array {
         match start.checked_add(size) {
             Some(end) if end <= object.size() => Ok(Some((start, size))),
             _ => Err(Error::corrupt(format!(
-                "inner chunk {inner} is said to be {size} bytes from byte {start} on, of {}",
+                "inner chunk {inner} is declared to be {size} bytes from byte {start} on, of {}",
                 object.size()
             ))
             .field("shard index")),

@@ -18,7 +18,7 @@ pub enum Digest {
     Sha256(String),
     /// SHA-1 of `blob <size>\0` and the content, as git names it: small files.
     Git(String),
-    /// A name of the version, which the content does not give; empty where the store tells none.
+    /// A name of the version, which the content does not give; empty where the store names none.
     Tag(String),
 }
 

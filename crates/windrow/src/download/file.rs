@@ -25,7 +25,7 @@ pub struct RemoteFile {
 /// The files below a URL, in the order of their paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// The commit that the revision stands for; only of the Hub.
+    /// The commit that the revision points to; only of the Hub.
     pub commit: Option<String>,
     /// The files.
     pub files: Vec<RemoteFile>,

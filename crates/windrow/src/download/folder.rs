@@ -23,7 +23,7 @@ pub(super) struct Record {
     pub(super) repo: String,
     /// Empty where there are no revisions.
     pub(super) revision: String,
-    /// What it stands for.
+    /// What it points to.
     pub(super) commit: String,
     files: BTreeMap<String, Row>,
 }
@@ -114,7 +114,7 @@ impl Folder {
         &self.root
     }
 
-    /// Where a file is to stand.
+    /// Where a file is to be.
     pub(super) fn target(&self, file: &RemoteFile) -> PathBuf {
         self.root.join(&file.path)
     }
@@ -129,7 +129,7 @@ impl Folder {
         self.part(file).with_extension("bad")
     }
 
-    /// Moves what is on the disk and was found right to where it is to stand.
+    /// Moves what is on the disk and was found right to its place.
     pub(super) fn show(&self, part: &Path, file: &RemoteFile) -> Result<()> {
         let target = self.target(file);
         let above = target.parent().unwrap_or(&self.root);

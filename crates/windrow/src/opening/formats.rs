@@ -17,7 +17,7 @@ pub fn formats() -> &'static [&'static dyn Format] {
     &ALL
 }
 
-/// What is said of the format of this name.
+/// The description of the format of this name.
 ///
 /// ```
 /// assert!(windrow::format_info("tokens").is_some_and(|info| info.is_for_tokens()));

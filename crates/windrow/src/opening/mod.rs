@@ -121,7 +121,7 @@ fn open_at(place: Place, options: &Options, table: Table) -> Result<Dataset> {
 pub(crate) fn open_probed(probe: Probe, asked: &Path, options: &Options) -> Result<Dataset> {
     let path = asked;
     let probe = match &options.part {
-        // No folder is called so: words in the names of files tell.
+        // No folder is called so: words in the names of files decide.
         Some(split) => probe.only_split(split)?,
         None => probe,
     };

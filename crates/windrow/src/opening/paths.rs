@@ -1,4 +1,4 @@
-//! Where data lies: a path, which may be a pattern that stands for many, or a list of them.
+//! Where data is: a path, which may be a pattern for many, or a list of them.
 
 use std::ffi::OsString;
 use std::fmt;

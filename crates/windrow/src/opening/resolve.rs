@@ -128,7 +128,7 @@ fn has_several_places(url: &str) -> bool {
 // Whether something is there whose name is this one, as it is written.
 fn is_there(url: &str, options: &Options, stores: &Stores) -> Result<bool> {
     let Some(place) = stores.place(Path::new(url), options)? else { return Ok(false) };
-    // What is in the way of knowing is said by whoever lists, or opens.
+    // An error here is reported by the later listing or opening.
     Ok(place.store.entry(&place.key).is_ok())
 }
 

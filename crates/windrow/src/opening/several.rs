@@ -270,7 +270,7 @@ fn open_each(members: &[PathBuf], options: &Options, stores: &Stores) -> Result<
     let of_file = Options { part: None, ..options.clone() };
     let count = members.len();
     let open = |(number, path): (usize, &PathBuf)| {
-        // Of URLs, names alone tell a split here.
+        // Of URLs, names alone decide the split here.
         let is_chosen = options.part.is_some() && (path.is_file() || is_url(path));
         let opened = open_one(path, if is_chosen { &of_file } else { &options }, stores);
         opened.map_err(|e| {
@@ -372,9 +372,9 @@ fn check_alike(opened: &[Dataset]) -> Result<()> {
 
 // What the manifests say together of token IDs, where each member has one and they agree.
 fn shared_manifest(opened: &[Dataset], options: &Options) -> Result<Option<Manifest>> {
-    let told: Vec<(&Dataset, &Manifest)> =
+    let described: Vec<(&Dataset, &Manifest)> =
         opened.iter().filter_map(|data| Some((data, data.manifest()?))).collect();
-    let Some(((first, manifest), others)) = told.split_first() else { return Ok(None) };
+    let Some(((first, manifest), others)) = described.split_first() else { return Ok(None) };
     let name =
         |manifest: &Manifest| manifest.tokenizer.as_ref().map(|lock| (lock.name.clone(), lock.hash.clone()));
     for (other, of_other) in others {
@@ -392,13 +392,13 @@ fn shared_manifest(opened: &[Dataset], options: &Options) -> Result<Option<Manif
             .hint("IDs of one tokenizer mean nothing to another; trust opens them all the same"));
         }
     }
-    let is_shared = told.len() == opened.len()
+    let is_shared = described.len() == opened.len()
         && others.iter().all(|(_, other)| name(other) == name(manifest) && other.eos == manifest.eos);
     Ok(is_shared.then(|| {
         let mut shared = Manifest::new(&manifest.format);
         shared.take_ids_of(manifest);
         shared.windrow.clone_from(&manifest.windrow);
-        shared.vocab_size = told.iter().map(|(_, manifest)| manifest.vocab_size).max().flatten();
+        shared.vocab_size = described.iter().map(|(_, manifest)| manifest.vocab_size).max().flatten();
         shared
     }))
 }

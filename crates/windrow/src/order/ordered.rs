@@ -1,4 +1,4 @@
-//! The order of each view of a loader: what was chosen, with its numbers, and what is said of them.
+//! The order of each view of a loader: what was chosen, with its numbers, and the log about them.
 
 use std::sync::{Mutex, TryLockError};
 
@@ -93,23 +93,23 @@ pub(crate) fn bytes_of(samples: &Samples) -> u64 {
     samples.feed().source().files().iter().fold(0, |sum, file| sum.saturating_add(file.size))
 }
 
-/// What was said already: a loader is built again in a forked child, and a plan beside it.
-static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// What was logged already: a loader is built again in a forked child, and a plan beside it.
+static LOGGED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 // Neither waits for the lock nor holds it while it logs: Python's logging takes the interpreter's lock, which whoever waits
 // here may hold, and in a child of a fork nobody may be left to release it. Said twice then.
 fn once(level: log::Level, text: String) {
     let text = spelt(text);
-    let told = match TOLD.try_lock() {
-        Ok(told) => Some(told),
-        Err(TryLockError::Poisoned(told)) => Some(told.into_inner()),
+    let logged = match LOGGED.try_lock() {
+        Ok(logged) => Some(logged),
+        Err(TryLockError::Poisoned(logged)) => Some(logged.into_inner()),
         Err(TryLockError::WouldBlock) => None,
     };
-    if let Some(mut told) = told {
-        if told.contains(&text) {
+    if let Some(mut logged) = logged {
+        if logged.contains(&text) {
             return;
         }
-        told.push(text.clone());
+        logged.push(text.clone());
     }
     log::log!(level, "{text}");
 }

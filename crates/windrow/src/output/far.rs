@@ -144,7 +144,7 @@ impl Far {
         Ok(Report { output, unchanged: false, ..report })
     }
 
-    /// A path where it is made as the URL that it stands for.
+    /// A path where it is made, as the URL that it will have.
     fn url_of(&self, path: &Path) -> PathBuf {
         match path.strip_prefix(self.made()).ok().and_then(Path::to_str) {
             Some(object) => self.place.url_of(object).into(),

@@ -100,7 +100,7 @@ impl Output {
         Ok(Output { given: at_home(out).into_owned() })
     }
 
-    /// Runs a task that is told where to write and whether to replace what is there, and brings its output to its place.
+    /// Runs a task that is given where to write and whether to replace what is there, and brings its output to its place.
     pub(crate) fn run(
         out: &Path,
         task: &Task<'_>,
@@ -126,7 +126,7 @@ impl Output {
         &self.given
     }
 
-    /// An error of writing, which names the place that was given where it names what stands for it.
+    /// An error of writing, which names the place that was given where it names the folder in its place.
     #[must_use]
     pub fn named(&self, error: Error) -> Error {
         #[cfg(feature = "remote")]

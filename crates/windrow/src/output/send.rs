@@ -1,6 +1,6 @@
 //! The objects of a data set, sent in an order in which nobody ever reads a part of it.
 //!
-//! The first object stands in the place of the manifest and says that the data set is not finished: opening it is an error that says so.
+//! The first object takes the place of the manifest and says that the data set is not finished: opening it is an error that says so.
 //! Then comes the data, then what describes it, and at last the manifest; where there is none, the object in its place is removed.
 
 use std::collections::BTreeMap;
@@ -189,26 +189,26 @@ impl Sending<'_> {
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let mut now = self.now;
         let sending = &*self;
-        let work = |tell: &mpsc::Sender<Result<u64>>| {
+        let work = |sender: &mpsc::Sender<Result<u64>>| {
             while !stop.load(Ordering::Relaxed)
                 && let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed))
-                && tell.send(sending.one(item).map(|()| item.size)).is_ok()
+                && sender.send(sending.one(item).map(|()| item.size)).is_ok()
             {}
         };
         let done = thread::scope(|scope| {
-            let (tell, told) = mpsc::channel();
+            let (sender, results) = mpsc::channel();
             for _ in 0..AT_A_TIME.min(items.len()) {
-                let (tell, work) = (tell.clone(), &work);
+                let (sender, work) = (sender.clone(), &work);
                 let stop = Stop::of_this_thread();
-                let serve = move || stop.hold(|| work(&tell));
+                let serve = move || stop.hold(|| work(&sender));
                 thread::Builder::new()
                     .name("windrow-send".into())
                     .spawn_scoped(scope, serve)
                     .map_err(refused)?;
             }
-            drop(tell);
+            drop(sender);
             let done = loop {
-                match told.recv_timeout(ASK) {
+                match results.recv_timeout(ASK) {
                     Ok(Ok(size)) => {
                         now.done_bytes += size;
                         watch.progress(now);

@@ -62,7 +62,7 @@ impl Place {
         let Shape::Beside { names, given } = &self.shape else {
             let name = self.shape.name();
             let found = match store.walk_all(key) {
-                // What stands there is there, though no reader takes it for data.
+                // An object is there, though no reader takes it for data.
                 Ok(Walked { entries, hidden }) => {
                     let is_dotted = |entry: &Entry| entry.key.split('/').any(|part| part.starts_with('.'));
                     entries.into_iter().chain(hidden.into_iter().filter(|entry| !is_dotted(entry))).collect()

@@ -51,7 +51,7 @@ impl Tokenizing {
         Ok((Box::new(encoder), options))
     }
 
-    // What a template decides is not said twice.
+    // What a template decides is not given twice.
     fn check_chat(&self) -> Result<()> {
         if self.chat.is_none() {
             return Ok(());

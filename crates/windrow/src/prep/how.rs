@@ -75,7 +75,7 @@ pub static TOKENIZING: &[OptionRow] = &[
     OptionRow::new(
         "remainder",
         Takes::Words(&["drop", "pad"]),
-        "With samples of one size: what becomes of the tokens at the end that fill no sample.",
+        "With samples of one size: what to do with the tokens at the end that fill no sample.",
     )
     .or(|| "drop".into()),
     OptionRow::new(
@@ -124,7 +124,7 @@ pub struct Tokenizing {
     pub sample_size: Option<u64>,
     /// dtype of a stored ID.
     pub dtype: Option<DType>,
-    /// What becomes of the tokens at the end that fill no sample; to be padded with this ID.
+    /// What to do with the tokens at the end that fill no sample; to be padded with this ID.
     pub remainder: Remainder,
     /// They are padded with what ends a document.
     #[serde(skip)]
@@ -240,7 +240,7 @@ impl Tokenizing {
         })
     }
 
-    /// What becomes of the tokens at the end, where documents end with `eos`.
+    /// What to do with the tokens at the end, where documents end with `eos`.
     ///
     /// # Errors
     /// `Config` where there is no ID to pad with.
@@ -262,7 +262,7 @@ impl Tokenizing {
     }
 }
 
-// Puts what is said of conversations together, where they are some.
+// Puts the options of conversations together, where there are any.
 fn chatting(how: &mut Map<String, Value>) -> Result<()> {
     let is_chat = how.remove("chat").is_some_and(|chat| chat == true);
     let mut chat = Map::new();

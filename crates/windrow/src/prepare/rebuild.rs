@@ -87,16 +87,16 @@ pub fn rebuild_metadata(folder: &Path, prompts: &[PathBuf], dry_run: bool) -> Re
             Some(Value::Object(fields)) => fields.clone(),
             _ => Map::new(),
         };
-        let told = match prompt(&places, file.trim_end_matches(".pt")) {
+        let prompt = match prompt(&places, file.trim_end_matches(".pt")) {
             Err(e) if e.is_of_the_run() => return Err(e),
             Err(e) => {
                 rebuilt.failed.push((folder.join(&key), unread(&e)));
                 None
             }
-            Ok(told) => told,
+            Ok(prompt) => prompt,
         };
         let before_it = || entry.get("text").and_then(Value::as_str).unwrap_or_default().to_string();
-        let text = told.unwrap_or_else(before_it);
+        let text = prompt.unwrap_or_else(before_it);
         rebuilt.prompts += u64::from(!text.is_empty());
         entry.insert("text".to_string(), json!(text));
         entry.insert("channels".to_string(), json!(channels));
@@ -128,9 +128,9 @@ fn tracks(store: &Local, old: &Map<String, Value>) -> Result<(&'static str, Vec<
     };
     let names = entries.iter().filter(|e| !e.is_folder).map(|e| name(&e.key));
     // A track of a hidden name is one where it was described.
-    let told = hidden.iter().map(|e| name(&e.key)).filter(|name| old.contains_key(name));
+    let described = hidden.iter().map(|e| name(&e.key)).filter(|name| old.contains_key(name));
     let mut files: Vec<String> =
-        names.chain(told).filter(|n| n.ends_with(".pt") && !n.contains('/')).collect();
+        names.chain(described).filter(|n| n.ends_with(".pt") && !n.contains('/')).collect();
     files.sort_by(|a, b| discover::natural_order(a, b).then(a.cmp(b)));
     if files.is_empty() {
         Err(Error::not_found("no .pt file to describe")

@@ -9,18 +9,18 @@ use windrow_core::format::write::{self, WriteFormat};
 
 use crate::opening::formats::formats;
 
-/// Names that stand for a format where it is written.
+/// Other names of a format where it is written.
 const ALIASES: [(&str, &str); 1] = [("jsonl", "series-jsonl")];
-/// What `tokenize` writes where nothing is said.
+/// What `tokenize` writes by default.
 pub const TOKENIZE_TO: &str = "forager";
-/// What `encode` writes where nothing is said.
+/// What `encode` writes by default.
 pub const ENCODE_TO: &str = "codes";
 
 /// A format that is written.
 pub struct Written {
     /// What `to` takes.
     pub to: &'static str,
-    /// What is said of it.
+    /// Its description.
     pub info: &'static FormatInfo,
     /// Whether `tokenize` writes it.
     pub is_for_tokenize: bool,

@@ -91,7 +91,7 @@ impl LoaderBuilder {
         self
     }
 
-    /// Keys the order and the random crops.
+    /// Seed of the shuffle order and the random crops.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;

@@ -98,7 +98,7 @@ fn differences(a: &Recipe, b: &Recipe, identities: &[Identity; 2]) -> Result<Vec
             kept.push(PlanDifference { what: what.to_string(), option, a, b });
         }
     }
-    // What no option tells apart: data that is not what it was, behind the same path.
+    // What no option distinguishes: data that changed behind the same path.
     for (part, what) in [("source", "data"), ("view", "view"), ("order", "order"), ("layout", "view")] {
         if !same(part) && kept.is_empty() {
             let [a, b] = identities.each_ref().map(|identity| identity.part(part).into());
@@ -112,7 +112,7 @@ fn differences(a: &Recipe, b: &Recipe, identities: &[Identity; 2]) -> Result<Vec
 fn what(option: &str) -> Option<&'static str> {
     let top = option.split(['.', '[']).next().unwrap_or_default();
     Some(match top {
-        // A plan's parts are objects, each told by its number.
+        // A plan's parts are objects, each named by its number.
         _ if option.starts_with("parts[") && option.contains("].view") => "view",
         _ if option.starts_with("parts[") => "data",
         "shuffle" => "order",

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use windrow_core::loader::Stats;
 use windrow_core::plan::Cursor;
 
-/// Where a run stands and what was delivered.
+/// Where a run is and what was delivered.
 type Of = fn(&Stats, Cursor) -> f64;
 
-/// A number that is told, by the name it has below `data/`.
+/// A metric, by its name below `data/`.
 struct Metric {
     name: &'static str,
     /// Prometheus counts up by names that end in `_total`.

@@ -14,7 +14,7 @@ pub static LOADER: &[OptionRow] = &[
          blocks:size=2048,lanes=64,rows=4,pool=16 or blocks:bytes=8MiB.",
     )
     .or(|| "on".into()),
-    OptionRow::new("seed", Takes::Number("S"), "Keys the order and random crops.").or(|| 0.into()),
+    OptionRow::new("seed", Takes::Number("S"), "Seed of the shuffle order and random crops.").or(|| 0.into()),
     OptionRow::new("drop_last", Takes::Off, "Keep the last batch of an epoch when it is not full.")
         .flag("keep_last"),
     OptionRow::new(

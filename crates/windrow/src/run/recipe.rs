@@ -41,7 +41,7 @@ pub struct Recipe {
     pub part_ids: bool,
     /// Random order, another one each epoch: `true`, `false`, or the numbers of blocks, of a mixture one for each part.
     pub shuffle: Shuffle,
-    /// Keys the order.
+    /// Seed of the shuffle order.
     pub seed: u64,
     /// Rows of a batch over all ranks.
     pub global_batch_size: u64,
@@ -53,7 +53,7 @@ pub struct Recipe {
     /// Positions of the run that are left out, as `[from, to)`, counted over its epochs and over all ranks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skip: Vec<(u64, u64)>,
-    /// The plan's identity when it was saved: of other data nothing is said by it.
+    /// The plan's identity when it was saved: it says nothing of other data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
 }

@@ -68,7 +68,7 @@ pub struct Failure {
 pub struct Encoded {
     /// What was written.
     pub report: Report,
-    /// Files that are not in it; the output tells of them, too.
+    /// Files that are not in it; the output lists them, too.
     pub failed: Vec<Failure>,
     /// Seconds of sound in it.
     pub seconds: f64,
@@ -81,7 +81,7 @@ pub struct Encoded {
 ///
 /// Files are encoded side by side, and the codes of each are kept in the cache once they are made, so that a run that was
 /// stopped continues with the next file. The output appears at the end, whole. A file that cannot be encoded is left out and
-/// told of; with the same files, options and weights, nothing is done again.
+/// reported; with the same files, options and weights, nothing is done again.
 ///
 /// # Errors
 /// `Exists` where something else is at `out`; `Config` when none of the files can be encoded, or for an impossible number of
@@ -149,8 +149,8 @@ fn encoded(
     }
     let failed: Vec<Failure> = failed.into_iter().map(|(failure, _)| failure).collect();
     let seconds = good.iter().map(|(_, track)| seconds_of(track.n_frames(), codec)).sum();
-    let told = told(wanted, &failed, seconds);
-    let mut writer = writer(codec, DType::I16, out, options, &told)?;
+    let manifest = with_findings(wanted, &failed, seconds);
+    let mut writer = writer(codec, DType::I16, out, options, &manifest)?;
     let mut scratch = Vec::new();
     for (file, track) in &good {
         let bytes = track.bytes(&mut scratch)?;
@@ -243,7 +243,7 @@ fn hash_of(texts: &[&str]) -> u64 {
 }
 
 /// The manifest with its findings.
-pub(super) fn told(wanted: Manifest, failed: &[Failure], seconds: f64) -> Manifest {
+pub(super) fn with_findings(wanted: Manifest, failed: &[Failure], seconds: f64) -> Manifest {
     let mut statistics = Map::from_iter([("seconds".to_string(), json!(seconds))]);
     if !failed.is_empty() {
         statistics.insert("failed".to_string(), json!(failed));
@@ -271,7 +271,7 @@ fn unchanged(out: &Path, manifest: &Manifest, files: &[SoundFile]) -> Encoded {
     }
 }
 
-/// What a worker tells: bytes of a file that are behind it now, or the file's codes.
+/// A message of a worker: bytes of a file that are done, or the file's codes.
 enum Told {
     Bytes(u64),
     Done(usize, Result<Track>),
@@ -292,7 +292,7 @@ pub(super) fn all_tracks(
     let stop = AtomicBool::new(false);
     let mut tracks: Vec<Option<Result<Track>>> = files.iter().map(|_| None).collect();
     let mut now = Progress { total_bytes: files.iter().map(|file| file.size).sum(), ..Progress::default() };
-    let (send, told) = mpsc::channel();
+    let (send, receive) = mpsc::channel();
     thread::scope(|scope| {
         for started in 0..n_threads {
             let send = send.clone();
@@ -328,7 +328,7 @@ pub(super) fn all_tracks(
             }
         }
         drop(send);
-        for message in told {
+        for message in receive {
             match message {
                 Told::Bytes(bytes) => now.done_bytes += bytes,
                 Told::Done(number, track) => {
@@ -372,7 +372,7 @@ pub(super) fn writer(
     dtype: DType,
     out: &Path,
     options: &EncodeOptions,
-    told: &Manifest,
+    manifest: &Manifest,
 ) -> Result<Writer> {
     let channels = Some(2 * codec.codebooks());
     let schema = Schema { channels, ..Schema::numbers(Element::little(dtype)) };
@@ -382,7 +382,7 @@ pub(super) fn writer(
         durable: options.durable,
         ..WriteOptions::default()
     };
-    Writer::create_from(out, &schema, options.to.as_ref(), &writing, told)
+    Writer::create_from(out, &schema, options.to.as_ref(), &writing, manifest)
 }
 
 /// What is kept beside the codes of a file.

@@ -73,13 +73,12 @@ impl SoundFile {
     }
 }
 
-/// The sound files that lie directly in a folder, in natural order, or the one file at `path`. Behind them come those that
-/// cannot become tracks because they are in folders below; files of kinds that are not read are in their place, as encoding
-/// tells of them.
+/// The sound files directly in a folder, in natural order, or the one file at `path`. Files in subfolders follow; they cannot
+/// become tracks and are reported. Files of kinds that are not read are in their place, since encoding reports them.
 ///
 /// The prompt of `song.mp3` is the first of `song.txt` beside it, and `song.txt` and `song_prompt.txt` in each folder of
 /// prompts, without a byte order mark and the white space around it. A file whose prompt is not text is not encoded, and that is
-/// told of.
+/// reported.
 ///
 /// # Errors
 /// `NotFound` without a sound file, or where a folder of prompts is not there; `Config` where two files would become one

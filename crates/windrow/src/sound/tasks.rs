@@ -11,7 +11,8 @@ use windrow_dac::Codec;
 use windrow_prepare::prep::{EncodeFiles, Records};
 
 use super::encode::{
-    all_tracks, check_codes, extras_of, made_before, seconds_of, told, wanted, without_prompt, writer,
+    all_tracks, check_codes, extras_of, made_before, seconds_of, wanted, with_findings, without_prompt,
+    writer,
 };
 use super::folder::IN_FOLDER_BELOW;
 use super::{EncodeOptions, Encoded, Failure, SoundFile};
@@ -78,8 +79,8 @@ impl EncodeFiles for Tracks<'_> {
 // Why a file is not among the tracks, where it is not.
 fn left_out(file: &SoundFile, failed: &[Failure]) -> Option<Failure> {
     let in_task = failed.iter().find(|failure| failure.file == file.path).cloned();
-    let told = |why: Error| Failure { file: file.path.clone(), error: format!("{why:#}") };
-    in_task.or_else(|| file.refusal().map(told))
+    let failure = |why: Error| Failure { file: file.path.clone(), error: format!("{why:#}") };
+    in_task.or_else(|| file.refusal().map(failure))
 }
 
 fn as_i64(codes: &[u8]) -> Vec<u8> {
@@ -122,7 +123,7 @@ pub(crate) fn join(
         seconds += seconds_of(codes.length(*record)?, codec);
     }
     let mut writer =
-        writer(codec, codes.schema().element.dtype, out, options, &told(wanted, &failed, seconds))?;
+        writer(codec, codes.schema().element.dtype, out, options, &with_findings(wanted, &failed, seconds))?;
     let (mut scratch, n) = (Vec::new(), good.len() as u64);
     for (done, (record, file)) in (1..).zip(&good) {
         check(watch)?;

@@ -43,7 +43,7 @@ impl Track {
         self.n_codes as usize
     }
 
-    /// Channels of the sound file: one, whose codes stand for both sides, or two.
+    /// Channels of the sound file: one, whose codes are used for both sides, or two.
     pub fn n_channels(&self) -> usize {
         self.n_channels as usize
     }
@@ -76,7 +76,7 @@ impl Track {
 /// The codes of the sound file at `path`: from the cache, or made now and kept there.
 ///
 /// The sound is resampled to the codec's rate and encoded channel by channel, block by block, so that hours of it take no
-/// more memory than seconds; one channel is encoded once and stands for both sides. `on_block` is told now and then how
+/// more memory than seconds; one channel is encoded once and used for both sides. `on_block` is called now and then with how
 /// many samples of how many are behind it, and stops the work by saying no.
 ///
 /// # Errors

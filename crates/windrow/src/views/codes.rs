@@ -80,7 +80,7 @@ impl Codes {
         row(
             "channels",
             Takes::Number("N"),
-            " Channels of a batch; of half as many in the data each stands for two.",
+            " Channels of a batch; of half as many in the data each is used for two.",
             none,
         ),
         row("text_length", Takes::Number("BYTES"), " Bytes of a prompt at most: 512.", none),
@@ -152,7 +152,7 @@ const fn row(name: &'static str, takes: Takes, help: &'static str, default: fn()
     OptionRow::new(name, takes, help).or(default)
 }
 
-/// Puts what a configuration says, and what is said besides, where the recipe has it.
+/// Puts what a configuration declares, and the other options, where the recipe has it.
 ///
 /// # Errors
 /// `Config` for a wrong configuration, and for a length that neither of them gives; `NotFound`, `Io` for one that cannot

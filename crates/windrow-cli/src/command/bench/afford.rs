@@ -1,4 +1,4 @@
-//! Which order data in a store affords: four limits, by what was measured of the store and what is told of the run.
+//! Which order data in a store affords: four limits, by what was measured of the store and what is known of the run.
 
 use serde::Serialize;
 

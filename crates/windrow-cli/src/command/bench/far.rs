@@ -225,7 +225,7 @@ fn shown(limits: &[Limit; 4]) -> Vec<Value> {
     limits.iter().map(one).collect()
 }
 
-/// What is said of a choice.
+/// The description of a choice.
 struct Said<'a> {
     known: &'a Known,
     run: &'a Run,

@@ -10,7 +10,7 @@ pub struct Delays {
     most: usize,
 }
 
-/// What becomes of the end when a delay is undone.
+/// What to do with the end when a delay is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Undelayed {

@@ -95,7 +95,7 @@ impl CodesLayout {
     }
 
     /// The layout that the text of a `config.json` of Dia says, and its `audio_length`, as it is there. What it does
-    /// not say keeps its default; the codebook ends where the first special value stands.
+    /// not say keeps its default; the codebook ends at the first special value.
     ///
     /// # Errors
     /// `Config` when it is no such text.

@@ -153,7 +153,7 @@ impl Codes {
         Ok(batch)
     }
 
-    // A mask grows with the square of the frames: they are no more than was said.
+    // A mask grows with the square of the frames: there are no more than was declared.
     fn checked(&self, frames: u64) -> Result<usize> {
         match usize::try_from(frames) {
             Ok(frames) if frames <= self.length => Ok(frames),

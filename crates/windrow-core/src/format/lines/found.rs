@@ -44,7 +44,7 @@ pub fn no_line_files(store: &dyn Store) -> Error {
                 .hint("name the folder of one of them, or give @split@")
         }
         Some((name, kind)) => {
-            Error::not_found(format!("{what}, but {name:?}: {}", kind.told())).hint(kind.hint)
+            Error::not_found(format!("{what}, but {name:?}: {}", kind.described())).hint(kind.hint)
         }
         None => Error::not_found(what).hint(format!(
             "looked for *.jsonl and *.ndjson, and for lines in *.json; plain, .gz or .zst; hidden files and \
@@ -61,7 +61,7 @@ pub fn no_line_files(store: &dyn Store) -> Error {
 }
 
 /// The files of JSON Lines by their names, and those called `.json` by their content, in natural order. What an index
-/// expanded is left out: it stands twice below the folder, compressed and in the index folder, whatever that is called and
+/// expanded is left out: it is twice below the folder, compressed and in the index folder, whatever that is called and
 /// whatever is left of it.
 /// One object alone in a `.json` is a line where its name or a key of it is as those of files of lines, where there are nothing
 /// but such parts, or where lines are `asked` for.
@@ -227,7 +227,12 @@ fn warn_of_unread(store: &dyn Store, entries: &[Entry], found: &[&Entry]) {
     });
     let unread: Vec<_> = unread.collect();
     if let Some((first, kind)) = unread.first() {
-        crate::warn!("{}: left out, {}; {}", first_of(store, first, unread.len()), kind.told(), kind.hint);
+        crate::warn!(
+            "{}: left out, {}; {}",
+            first_of(store, first, unread.len()),
+            kind.described(),
+            kind.hint
+        );
     }
 }
 

@@ -98,7 +98,7 @@ impl JsonKind {
                     }
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                // Damage is reported by whoever reads all of it; what comes before the damage may have said enough.
+                // Damage is reported by whoever reads all of it; what comes before the damage may be enough.
                 Err(e) => return unless_damaged(e).map_or(Ok(scan.at_the_end()), Err),
             }
         }

@@ -107,8 +107,8 @@ impl<'a> Verifier<'a> {
         splits: &[Vec<String>],
         open: &dyn Fn(&[String]) -> Result<SharedSource>,
     ) -> Result<()> {
-        // A file may be in several splits, as those of several configs: what is wrong with it is said once.
-        let mut told = BTreeSet::new();
+        // A file may be in several splits, as those of several configs: what is wrong with it is reported once.
+        let mut reported = BTreeSet::new();
         for keys in splits {
             let before = self.findings.n_problems;
             for key in keys {
@@ -119,14 +119,14 @@ impl<'a> Verifier<'a> {
                 Err(e) if e.kind() == ErrorKind::Mismatch => {
                     let file = e.place().file.clone().unwrap_or_default();
                     let note = format!("{file}: {}; the files were read one by one", e.message());
-                    if told.insert(note.clone()) {
+                    if reported.insert(note.clone()) {
                         self.note(note);
                     }
                 }
-                // What is wrong with one file was said; a missing shard is not one of them.
+                // What is wrong with one file was reported; a missing shard was not.
                 Err(e)
                     if (self.findings.n_problems == before || e.kind() == ErrorKind::NotFound)
-                        && told.insert(format!("{e:#}")) =>
+                        && reported.insert(format!("{e:#}")) =>
                 {
                     self.found(e, &probe.display(), "content")?;
                 }
@@ -162,7 +162,7 @@ impl<'a> Verifier<'a> {
         self.covered.entry(name_below(&self.folder, file)).or_insert(by);
     }
 
-    /// This file has another size than was listed, which was said: what follows from it is not.
+    /// This file has another size than was listed, which was reported: what follows from it is not.
     pub fn is_cut(&mut self, file: String) {
         self.cut.insert(file);
     }

@@ -26,7 +26,7 @@ pub const CHUNK_BYTES: &str = "chunk_bytes";
 pub const ID_DTYPES: &[DType] =
     &[DType::U16, DType::U32, DType::U8, DType::U64, DType::I8, DType::I16, DType::I32, DType::I64];
 
-/// What is said of how a format is written; all but name and target have defaults, see [`WriteInfo::of`].
+/// The description of how a format is written; all but name and target have defaults, see [`WriteInfo::of`].
 #[derive(Clone, Copy, Debug)]
 pub struct WriteInfo {
     /// Name of the format that reads it.
@@ -106,7 +106,7 @@ impl Target {
 
 /// A format that can be written, with the options of its own.
 pub trait WriteFormat: Send + Sync {
-    /// What is said of it.
+    /// Its description.
     fn info(&self) -> WriteInfo;
 
     /// Name of the format that reads it.
@@ -289,13 +289,13 @@ pub struct Begin<'a> {
     pub name: &'a str,
     /// Where it will be visible.
     pub out: &'a Path,
-    /// What is said of a corpus, which is a folder, of a format that is a file or a pair elsewhere, too.
+    /// The description of a corpus, which is a folder, of a format that is a file or a pair elsewhere, too.
     pub corpus: Option<Corpus<'a>>,
     /// dtype of a stored number.
     pub dtype: DType,
     /// Numbers per value, of records `[T, C]`.
     pub channels: Option<usize>,
-    /// Records are rows; what is said of numbers has no meaning then.
+    /// Records are rows; the fields about numbers have no meaning then.
     pub are_rows: bool,
     /// Token IDs are below this, where that is known.
     pub vocab_size: Option<u64>,

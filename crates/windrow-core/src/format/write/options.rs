@@ -20,7 +20,7 @@ pub struct WriteOptions {
     pub eos: Option<i64>,
     /// Token IDs must be below this; the manifest says so then, and they are not checked again.
     pub vocab_size: Option<u64>,
-    /// The manifest of what is converted, where it has one: what it says of the token IDs is said of the new ones too.
+    /// The manifest of what is converted, where it has one: what it declares of the token IDs holds for the new ones too.
     pub of: Option<Arc<Manifest>>,
     /// Continue behind what is there, where the format can; nothing there is fine.
     pub append: bool,
