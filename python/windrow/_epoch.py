@@ -1,4 +1,4 @@
-"""The epoch that samples are drawn for, as `set_epoch` said: one number that a process's workers see change too."""
+"""The epoch that samples are drawn for, as `set_epoch` set it: one number that a process's workers see change too."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Epoch:
             self.set(epoch)
 
     def get(self) -> int | None:
-        """What was said last, here or else in the process that this one was started by."""
+        """What was set last, here or else in the process that this one was started by."""
         for page, number in reversed(list(self._cells.values())):
             epoch = page.numbers[number]
             if epoch != NOT_SAID:
@@ -75,7 +75,7 @@ _living: set[weakref.ref[Epoch]] = set()
 
 
 def _before_fork() -> None:
-    # What is said first after the fork must be seen in the child, so the memory must be there.
+    # What is set first after the fork must be seen in the child, so the memory must be there.
     for reference in list(_living):
         epoch = reference()
         if epoch is not None:

@@ -1,4 +1,4 @@
-"""The compiled module: what `windrow` re-exports. Docstrings stand on the objects themselves."""
+"""The compiled module: what `windrow` re-exports. Docstrings are on the objects themselves."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from datetime import date

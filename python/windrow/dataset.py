@@ -43,7 +43,7 @@ def open(
     """Opens files or folders of training data; the format is recognised by content.
 
     Args:
-        path: a file or folder, or its ``file://`` URL; a pattern that stands for several, opened as one data set: a glob
+        path: a file or folder, or its ``file://`` URL; a pattern for several, opened as one data set: a glob
             (``"data/*.parquet"``, ``"data/**/*.jsonl"``), whose files come in natural order, or braces (``"x-{000..127}.tar"``,
             ``"{a,b}.bin"``), which keep their order; or a list of all these, in its order. Each file or folder is opened by
             itself, and all have to be of one format, dtype and shape. A name that is there as it is written is no pattern.
@@ -419,8 +419,8 @@ def crop(
 ) -> "View":
     """Up to ``length`` values of each record, from a random place (``mode="random"``) or its start (``"start"``).
 
-    A sample is ``{"values": [length] or [length, C], "lengths": []}``; shorter records are padded with 0. ``seed`` keys the
-    places of ``view[i]``; a loader draws by its own seed, again each epoch.
+    A sample is ``{"values": [length] or [length, C], "lengths": []}``; shorter records are padded with 0. ``seed`` decides
+    the places of ``view[i]``; a loader draws by its own seed, again each epoch.
 
     Raises:
         ConfigError: JSON records, a length of 0.
@@ -515,7 +515,7 @@ def codes(
             probability (never all), at most ``tag_limit``; drawn by seed, epoch and sample. None of them leaves prompts alone.
         codebook_size: codes must be below this; ``"auto"`` is the lowest special value (1024), None checks none.
         text_cut: a longer prompt is cut before a ``"character"``, or at the ``"byte"``.
-        seed: keys what is drawn for ``view[i]``; a loader draws by its own seed, again each epoch.
+        seed: decides what is drawn for ``view[i]``; a loader draws by its own seed, again each epoch.
 
     Raises:
         ConfigError: records that are not codes, other channels or delays than they have, no length, a ``config`` that is not one.

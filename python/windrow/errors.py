@@ -1,7 +1,7 @@
 """What goes wrong, by what a caller can do about it.
 
 Every class is a `WindrowError` and, where one fits, also the Python class that callers already catch. The message says
-what happened, where, and how to mend it; the same stands apart in the attributes.
+what happened, where, and how to mend it; each of these is an attribute, too.
 """
 
 from __future__ import annotations

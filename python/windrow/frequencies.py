@@ -1,4 +1,4 @@
-"""The frequency of times: found, or compared with what is said of it."""
+"""The frequency of times: found, or compared with the one that is given."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def _fixed(step: int) -> str:
     return f"{_many(step // size)}{name}"
 
 
-# Of the same length; months, quarters and years on the same side, where it is said.
+# Of the same length; months, quarters and years on the same side, where it is given.
 def _is_same(said: str, found: str) -> bool:
     side, found_side = (re.match(r"\d*[AMQY]([SE])", freq) for freq in (said, found))
     return _unit(said) == _unit(found) and (side is None or found_side is None or side[1] == found_side[1])

@@ -54,7 +54,7 @@ def _new(
         global_batch_size: rows for all ranks together.
         shuffle: True: random order, another one each epoch; False: the order of the records; ``wr.Blocks()``: random too, and
             neighbours are read together, for data in a slow store. Of a mix also a dict: name → ``wr.Blocks()``.
-        seed: keys the order and the random crops.
+        seed: seed of the shuffle order and the random crops.
         drop_last: leave out the last batch of an epoch when it is not full. Kept, it must have a row for each rank.
         rank, world_size: this rank among all. None takes the first that is present when the first batch is asked for: group,
             ``torch.distributed``, ``jax.distributed``, ``RANK`` and ``WORLD_SIZE``, ``SLURM_PROCID`` of ``SLURM_STEP_NUM_TASKS``;

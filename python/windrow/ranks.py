@@ -66,7 +66,7 @@ def initialised(group: Any) -> Found | None:
 
 
 def note(rank: int, world_size: int, by: str) -> None:
-    """Logs which rank a loader reads for, and who said so."""
+    """Logs which rank a loader reads for, and by what it was found."""
     LOG.debug("reads as rank %d of %d (%s)", rank, world_size, by)
 
 

@@ -15,11 +15,11 @@ use crate::config::Model;
 use crate::model::{Gpt, Parameter};
 
 const VERSION: u32 = 1;
-/// Where the description stands in the file's metadata.
+/// Where the description is in the file's metadata.
 const KEY: &str = "train_candle";
 const UNFINISHED: &str = ".unfinished";
 
-/// What stands beside the tensors.
+/// What is stored beside the tensors.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
@@ -126,7 +126,7 @@ impl Folder {
     }
 }
 
-/// Where a run stood: the steps done and the loader's state. Sets weights and moments.
+/// Where a run was: the steps done and the loader's state. Sets weights and moments.
 ///
 /// # Errors
 /// `NotFound`; `Corrupt` when the file is not whole; `Mismatch` naming what of the model differs.

@@ -171,7 +171,7 @@ class PreEncodedDACDataset(_Keyed):
     """Tracks of a pre-encoded folder: `(prompt, codes, None)`, codes `[T, C]` int64 with T at most `audio_length`.
 
     The files are in natural order. A longer track is cut at random with `use_sliding_window`, else at its start. Where
-    `config.data.channels` is twice a track's channels, its codes stand for both sides.
+    `config.data.channels` is twice a track's channels, its codes are used for both sides.
 
     What is drawn is keyed by `seed`, the epoch and the sample, so that it is the same on every rank and for any number of
     workers. The epoch is that of `set_epoch`; without it, what `DataLoader` draws again for its workers each epoch, and how
@@ -231,7 +231,7 @@ class TestingDataset(_Keyed):
 
     `audio_folder` holds `.mp3`, `.wav`, `.flac`, `.m4a` and `.ogg`, named so in small letters, in natural order; the prompt of
     `NAME.wav` is `NAME_prompt.txt` in `prompts`, by default `audio_prompts` beside the folder. Files whose prompt contains one
-    of `skip_tags`, whatever its case, are left out. One channel is encoded once and stands for both sides.
+    of `skip_tags`, whatever its case, are left out. One channel is encoded once and used for both sides.
 
     `dac_model` is a `windrow.Codec` or the Python package's model. With a `windrow.Codec`, a file is encoded as a whole the
     first time, its codes are kept in the cache folder, and the crop is one of frames; without `waveforms` the file is not

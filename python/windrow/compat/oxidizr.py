@@ -25,7 +25,7 @@ import windrow
 from ..failure import failure
 
 Tokens = npt.NDArray[np.uint32]
-# A batch or the error in its place, and where the cursor stood then.
+# A batch or the error in its place, and where the cursor was then.
 Made = tuple[tuple[Tokens, Tokens] | Exception, int]
 
 __all__ = ["LitDataLoader", "PrefetchDataLoader", "create_dummy_data"]

@@ -160,7 +160,7 @@ class ShufflingLoader:
         return self._ahead.get(step, places, lambda step: self._rows.batch(self._sequences(step, np.asarray(places))))
 
     def _sequences(self, step: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Which of the data's rows stand in these rows of a batch."""
+        """Which of the data's rows are in these rows of a batch."""
         rows_per_stream = self.token_batch_params.batch // self.params.streams
         stream, place = np.divmod(rows, rows_per_stream)
         minipoch, index = np.divmod(step * rows_per_stream + place, self._rows_per_buffer)

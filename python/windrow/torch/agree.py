@@ -21,7 +21,7 @@ class HasState(Protocol):
     """A ``windrow.Loader`` or ``windrow.torch.Stream``."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Where it stands."""
+        """Where it is."""
         ...
 
 

@@ -26,7 +26,7 @@ def reads(stream: Any) -> Any:
         return None
     host = state.GradientState().active_dataloader
     found = getattr(host, "dataset", None)
-    # Where each process takes its part of every batch, a data set of Accelerate's stands between.
+    # Where each process takes its part of every batch, a data set of Accelerate's is between.
     return host if found is stream or getattr(found, "dataset", None) is stream else None
 
 
@@ -50,13 +50,13 @@ def check(host: Any, is_batched: bool) -> None:
 
 
 class Ahead:
-    """One ``for`` of a prepared loader: where its stream stood before the batches that are read and not given yet."""
+    """One ``for`` of a prepared loader: where its stream was before the batches that are read and not given yet."""
 
     def __init__(self, host: Any) -> None:
         n = n_processes()
         self._host, self._for = weakref.ref(host), host.iteration
         self._is_short_dropped = bool(host._drop_last)
-        # The data set of Accelerate's that stands between knows the rows of all processes' batches.
+        # The data set of Accelerate's between them knows the rows of all processes' batches.
         teller = host.dataset if hasattr(host.dataset, "process_index") else host
         is_split = getattr(teller, "split_batches", n == 1)
         self._n_at_once = (teller.batch_size or 1) * (1 if is_split else n)

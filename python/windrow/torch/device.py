@@ -42,7 +42,7 @@ class OnDevice:
 
     def __init__(self, loader: Loader, device: str | torch.device) -> None:
         self.loader, self.device = loader, torch.device(device)
-        # Where the loader stood after the batch that was given last, while another one is read ahead.
+        # Where the loader was after the batch that was given last, while another one is read ahead.
         self._given: dict[str, Any] | None = None
         # Grows when the place changes, or another iterator reads: what was read ahead before is not the next batch.
         self._generation = 0
@@ -73,11 +73,11 @@ class OnDevice:
         self.loader.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where it stands, as ``Loader.state_dict``; a loader of the same view and seed takes it too."""
+        """Where it is, as ``Loader.state_dict``; a loader of the same view and seed takes it too."""
         return dict(self.loader.state_dict() if self._given is None else self._given)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes to where another one, or a loader of the same view and seed, stood."""
+        """Goes to where another one, or a loader of the same view and seed, was."""
         self.loader.load_state_dict(state)
         self._given = None
         self._generation += 1

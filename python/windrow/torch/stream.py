@@ -22,7 +22,7 @@ class Stream(IterableDataset[Any]):
     """The samples of a view in a loader's order, one by one; with ``batch_size`` its batches, for ``DataLoader(stream, batch_size=None)``.
 
     ``for sample in stream`` gives what is left of the current epoch, the next ``for`` the next epoch. ``state_dict()`` says where it
-    stands, to the sample. It reads ahead in threads of its own: give it ``num_threads=``, and ``DataLoader`` no workers.
+    is, to the sample. It reads ahead in threads of its own: give it ``num_threads=``, and ``DataLoader`` no workers.
 
     Args:
         view: a ``View`` or ``Mix``.
@@ -55,7 +55,7 @@ class Stream(IterableDataset[Any]):
 
     @classmethod
     def of(cls, loader: Loader, is_collated: bool) -> Stream:
-        """The samples of a loader one by one; both stand at the same place."""
+        """The samples of a loader one by one; both are at the same place."""
         stream = cls.__new__(cls)
         stream.is_batched, stream.loader = False, loader
         stream._is_ranked, stream._is_collated, stream._count, stream._ahead = True, is_collated, _Count(), None
@@ -149,7 +149,7 @@ class Stream(IterableDataset[Any]):
         self.loader.set_epoch(self._count.epoch(epoch))
 
     def state_dict(self) -> dict[str, Any]:
-        """Where it stands, as ``windrow.Loader.state_dict``; the state fits a loader of the same view and seed too.
+        """Where it is, as ``windrow.Loader.state_dict``; the state fits a loader of the same view and seed too.
 
         A batch that Accelerate has read ahead, and not given yet, does not count.
         """
@@ -158,7 +158,7 @@ class Stream(IterableDataset[Any]):
         return dict(self.loader.state_dict())
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes to where another stream or loader of the same view and seed stood."""
+        """Goes to where another stream or loader of the same view and seed was."""
         self._ahead = None
         self.loader.load_state_dict(state)
         self._count.loaded(self.loader.epoch)

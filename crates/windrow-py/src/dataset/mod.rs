@@ -263,7 +263,7 @@ impl Dataset {
     ///
     /// Args:
     ///     validation: the fraction of all records, at least one of them.
-    ///     seed: keys the choice.
+    ///     seed: seed of the choice.
     ///
     /// Raises:
     ///     ConfigError: fewer than two records, or a fraction that is not between 0 and 1.

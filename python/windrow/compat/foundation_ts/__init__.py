@@ -1,6 +1,6 @@
 """Series as foundation_ts reads them: whole sequences as tensors, fixed windows of them, packed rows.
 
-`foundation_ts.dataset` → `windrow.compat.foundation_ts.dataset`; the names stand here as well. The native way is
+`foundation_ts.dataset` → `windrow.compat.foundation_ts.dataset`; the names are here as well. The native way is
 `windrow.open(path).windows(…)`, and `windrow.Loader` over it: `WindowedDataset.views` are those windows.
 """
 

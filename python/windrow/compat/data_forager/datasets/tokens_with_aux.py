@@ -16,7 +16,7 @@ from .common import Dataset, in_native_order
 
 
 class TokensWithAuxDataset(Dataset):
-    """`dataset[i]` is a dict of read-only arrays `[sample_size]`: `tokens` and what stands beside them, dtypes as in
+    """`dataset[i]` is a dict of read-only arrays `[sample_size]`: `tokens` and what is beside them, dtypes as in
     the index.
 
     Raises ValueError for an index without a sample schema (`TokensDataset` reads these).

@@ -215,7 +215,7 @@ class IndexStore:
         return [file_row(path, self._relative(path), timed=True) for path in paths]
 
     def _finished(self, side: SideFile) -> SideFile:
-        # Lines stand in the inputs, and those may change; samples stand in files of our own.
+        # Lines are in the inputs, and those may change; samples are in files of our own.
         inputs = {row["name"] for row in side.inputs}
         names = {path: self._relative(path) for path in self._numbers}
         side.files = [file_row(path, name, timed=name in inputs) for path, name in names.items()]

@@ -58,7 +58,7 @@ def _may_hold_lines(path: str) -> bool:
         return True
     with open(path, "rb") as file:
         try:
-            # What stands beside data begins with a brace that its own line does not close.
+            # What is beside data begins with a brace that its own line does not close.
             return os.path.basename(path) != "windrow.json" and bool(json.loads(file.readline()))
         except ValueError:
             return False

@@ -17,7 +17,7 @@ from ..sample_generators.common import NOOPSampleGenerator, SampleGeneratorInter
 class FileTextLinesIndexer:
     """Called, it feeds every line of the files to the generator and adds the samples that come out to the store.
 
-    Lines end at `\\n`, which belongs to them. Without a generator each line is a sample where it stands. When anything
+    Lines end at `\\n`, which belongs to them. Without a generator each line is a sample where it is. When anything
     goes wrong, the store is told to forget what it got. `description` and `name` go to the log.
     """
 

@@ -11,7 +11,7 @@ from .schema import SampleSchema
 
 @dataclass
 class SampleData:
-    """A sample's bytes, and the file that they stand in."""
+    """A sample's bytes, and the file that they are in."""
 
     sample_bytes: bytes
     file_path: str
@@ -41,7 +41,7 @@ class SampleGeneratorInterface(Protocol):
 
 
 class NOOPSampleGenerator:
-    """Each line is a sample, where it stands."""
+    """Each line is a sample, where it is."""
 
     def __init__(self) -> None:
         self._path: str | os.PathLike[str] = ""

@@ -1,4 +1,4 @@
-"""Cuts a stream of documents into samples of one size, with the arrays that stand beside the tokens."""
+"""Cuts a stream of documents into samples of one size, with the arrays beside the tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ....failure import failure
 class Packer:
     """Tokens of all documents in a row; every `sample_size` of them are a sample, the rest waits for the next document.
 
-    `dtypes`: name → dtype of each array, in the order in which they stand in a sample; the tokens come first.
+    `dtypes`: name → dtype of each array, in the order in which they are in a sample; the tokens come first.
     """
 
     def __init__(self, sample_size: int, dtypes: Mapping[str, npt.DTypeLike]) -> None:

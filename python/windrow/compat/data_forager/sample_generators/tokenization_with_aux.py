@@ -66,7 +66,7 @@ class TokenizedSampleWithAuxGenerator(SampleGeneratorInterface):
         self._place = LinePlace()
 
     def get_sample_schema(self) -> SampleSchema:
-        """The tokens and what stands beside them."""
+        """The tokens and what is beside them."""
         arrays, offset = [], 0
         for name, dtype in self._dtypes.items():
             arrays.append(ArraySpec(name=name, dtype=str(dtype), offset=offset))

@@ -1,4 +1,4 @@
-"""Arrays that stand beside the tokens, such as loss masks."""
+"""Arrays beside the tokens, such as loss masks."""
 
 from .common import AuxDataGenerator, Part
 from .loss_mask import LossMaskGenerator

@@ -17,7 +17,7 @@ class Part:
 
 
 class AuxDataGenerator(Protocol):
-    """Makes the array that stands beside the tokens: one value of `dtype` per token."""
+    """Makes the array beside the tokens: one value of `dtype` per token."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
