@@ -44,7 +44,7 @@ pub(crate) fn frequent(
             let share = format!("{:.2} %", *count as f64 * 100.0 / n.max(1) as f64);
             let mut row = vec![id.to_string(), text::count(*count), share];
             if let Some(t) = tokenizer {
-                row.push(tokens::decoded(t, &[*id]).map_or_else(String::new, |text| format!("{text:?}")));
+                row.push(tokens::quoted(t, *id).unwrap_or_default());
             }
             row
         })

@@ -46,7 +46,7 @@ impl Engine for Bytes {
         places(text, out[before..].iter().map(|&id| if id == EOS_ID { EOS.len() } else { 1 }), at)
     }
 
-    fn decode(&self, ids: &[u32]) -> Result<String> {
+    fn decode_bytes(&self, ids: &[u32]) -> Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(ids.len());
         for &id in ids {
             match u8::try_from(id) {
@@ -55,7 +55,7 @@ impl Engine for Bytes {
                 Err(_) => return Err(no_such_id(id, self.vocab_size())),
             }
         }
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        Ok(bytes)
     }
 
     fn id_of(&self, token: &str) -> Option<u32> {
@@ -80,6 +80,7 @@ mod tests {
         assert_eq!(special, [0xc3, 0xa9, 256]);
         assert_eq!(Bytes.decode(&special).unwrap(), "é<|endoftext|>");
         assert_eq!(Bytes.decode(&[0xc3, u32::from(b'x')]).unwrap(), "\u{fffd}x");
+        assert_eq!(Bytes.decode_bytes(&[0xc3, u32::from(b'x')]).unwrap(), b"\xc3x");
         assert!(Bytes.decode(&[257]).unwrap_err().to_string().contains("257"));
     }
 }

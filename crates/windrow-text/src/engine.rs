@@ -23,7 +23,13 @@ pub(crate) trait Engine: Send + Sync {
     /// Adds the IDs of `text`, with the bytes of it that each one encodes. They are in order, and may overlap in a character.
     fn encode_places(&self, text: &str, out: &mut Vec<u32>, places: &mut Vec<Range<usize>>) -> Result<()>;
 
-    fn decode(&self, ids: &[u32]) -> Result<String>;
+    /// The bytes of the text of `ids`, also those of characters of which some are missing.
+    fn decode_bytes(&self, ids: &[u32]) -> Result<Vec<u8>>;
+
+    /// The text, in which a character whose bytes are incomplete is U+FFFD.
+    fn decode(&self, ids: &[u32]) -> Result<String> {
+        Ok(String::from_utf8_lossy(&self.decode_bytes(ids)?).into_owned())
+    }
 
     fn id_of(&self, token: &str) -> Option<u32>;
 }

@@ -12,7 +12,7 @@ use crate::definition::Definition;
 use crate::engine::{Engine, add, no_such_id};
 use crate::fast::Fast;
 use crate::names::hint_of;
-use crate::{coinciding, hard, scores};
+use crate::{coinciding, hard, incomplete, scores};
 
 const GPT2: &[u8] = include_bytes!("../assets/gpt2/tokenizer.json.zst");
 
@@ -226,6 +226,15 @@ impl Engine for Json {
         }
         let text = guarded(|| self.reference.decode(ids, false))?;
         text.map_err(|e| Error::corrupt("the IDs cannot be decoded").caused_by(e))
+    }
+
+    fn decode_bytes(&self, ids: &[u32]) -> Result<Vec<u8>> {
+        let text = self.decode(ids)?;
+        if !text.contains(char::REPLACEMENT_CHARACTER) {
+            return Ok(text.into_bytes());
+        }
+        let tokens: Vec<String> = ids.iter().filter_map(|&id| self.reference.id_to_token(id)).collect();
+        Ok(incomplete::bytes(&tokens, &text).unwrap_or(text.into_bytes()))
     }
 
     fn id_of(&self, token: &str) -> Option<u32> {

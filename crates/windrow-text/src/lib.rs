@@ -30,6 +30,7 @@
 //! * `bytes`: the tokenizer `bytes`;
 //! * `named`: the built-in vocabularies;
 //! * `json`: a Hugging Face `tokenizer.json`;
+//! * `incomplete`: bytes of characters of which some are missing, as its tokens write them;
 //! * `definition`: what a `tokenizer.json` declares, checked before it is used;
 //! * `fast`: the fast path for most `tokenizer.json` files, equal to the tokenizers library;
 //! * `pretokens`: a per-thread cache of words and their token IDs;
@@ -54,6 +55,7 @@ mod coinciding;
 mod definition;
 mod fast;
 mod hard;
+mod incomplete;
 mod json;
 mod scores;
 

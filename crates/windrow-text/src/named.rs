@@ -149,7 +149,7 @@ impl Engine for Named {
         places(text, out[before..].iter().map(size), at)
     }
 
-    fn decode(&self, ids: &[u32]) -> Result<String> {
+    fn decode_bytes(&self, ids: &[u32]) -> Result<Vec<u8>> {
         let name_of = |id: u32| self.special.iter().find(|s| s.1 == id).map(|s| s.0.as_str());
         let mut bytes = Vec::new();
         let mut rest = ids;
@@ -166,7 +166,7 @@ impl Engine for Named {
             })?);
             rest = &rest[run..];
         }
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        Ok(bytes)
     }
 
     fn id_of(&self, token: &str) -> Option<u32> {

@@ -104,6 +104,25 @@ impl Tokenizer {
         self.engine.decode(ids)
     }
 
+    /// The bytes of the text of `ids`, as [`Tokenizer::decode`] gives it, also those of characters whose IDs were cut apart. A
+    /// tokenizer.json whose tokens do not say their bytes gives U+FFFD for them.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::decode`].
+    ///
+    /// ```
+    /// use windrow_text::Tokenizer;
+    ///
+    /// // The first two of the three bytes of a Malayalam letter.
+    /// let tokenizer = Tokenizer::load("bytes")?;
+    /// assert_eq!(tokenizer.decode(&[0xe0, 0xb4])?, "\u{fffd}");
+    /// assert_eq!(tokenizer.decode_bytes(&[0xe0, 0xb4])?, b"\xe0\xb4");
+    /// # Ok::<(), windrow_text::Error>(())
+    /// ```
+    pub fn decode_bytes(&self, ids: &[u32]) -> Result<Vec<u8>> {
+        self.engine.decode_bytes(ids)
+    }
+
     /// Ids are below this: the largest id plus one.
     pub fn vocab_size(&self) -> u64 {
         self.engine.vocab_size()

@@ -234,7 +234,7 @@ impl Start {
 }
 
 /// How the library writes each byte in its tokens.
-pub(super) fn letters() -> [char; 256] {
+pub(crate) fn letters() -> [char; 256] {
     let known = ByteLevel::alphabet();
     let mut letters = ['\0'; 256];
     let mut others = '\u{100}'..;

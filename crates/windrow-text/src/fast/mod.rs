@@ -24,6 +24,7 @@ use crate::pretokens::{PreTokens, Words};
 use added::{Added, Part};
 pub(crate) use cut::Cutter;
 use merges::Merges;
+pub(crate) use merges::letters;
 use normal::Normal;
 use spaces::Spaces;
 

@@ -78,6 +78,26 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
+/// Text as it is; bytes that are no character as `\xe0\xb4`.
+pub fn of_bytes(bytes: &[u8]) -> String {
+    joined(bytes, str::to_string)
+}
+
+/// Text between quotes: control characters, quotes, backslashes and bytes that are no character are escapes.
+pub fn quoted(bytes: &[u8]) -> String {
+    let inner = joined(bytes, |text| escaped(&text.replace('\\', "\\\\").replace('"', "\\\"")));
+    format!("\"{inner}\"")
+}
+
+fn joined(bytes: &[u8], shown: impl Fn(&str) -> String) -> String {
+    let mut out = String::with_capacity(bytes.len() + 2);
+    for part in bytes.utf8_chunks() {
+        out.push_str(&shown(part.valid()));
+        part.invalid().iter().for_each(|byte| out.push_str(&format!("\\x{byte:02x}")));
+    }
+    out
+}
+
 /// The beginning of a text that fits `width` columns, with `…` where something is left out.
 pub fn truncated(text: &str, width: usize) -> String {
     let mut used = 0;
@@ -123,6 +143,10 @@ mod tests {
     #[test]
     fn texts_are_escaped_and_truncated() {
         assert_eq!(escaped("a\n\u{1b}[31m\u{202e}b"), "a\\n\\u{1b}[31m\\u{202e}b");
+        assert_eq!(of_bytes("é\\".as_bytes()), "é\\");
+        assert_eq!(of_bytes(b"a\xe0\xb4b\xff"), "a\\xe0\\xb4b\\xff");
+        assert_eq!(quoted(b"\"\\\n\xe0\xb4"), r#""\"\\\n\xe0\xb4""#);
+        assert_eq!(quoted("\u{d4d}".as_bytes()), "\"\u{d4d}\"");
         assert_eq!(truncated("abcdef", 6), "abcdef");
         assert_eq!(truncated("abcdef", 5), "abcd…");
         assert_eq!(truncated("日本語", 4), "日…");

@@ -5,6 +5,8 @@ use windrow_core::manifest::Manifest;
 use windrow_text::NAMES;
 pub use windrow_text::Tokenizer;
 
+use crate::preview::text;
+
 /// The tokenizer asked for, or the built-in one that the manifest names. One that did not make the data is refused when
 /// asked for, and left out with a warning otherwise.
 ///
@@ -28,8 +30,14 @@ pub fn tokenizer(asked: Option<&str>, manifest: Option<&Manifest>) -> Result<Opt
     }
 }
 
-/// The text of token IDs; none where the tokenizer lacks one of them.
+/// The text of token IDs, bytes of incomplete characters as `\xe0\xb4`; none where the tokenizer lacks one of them.
 pub fn decoded(tokenizer: &Tokenizer, ids: &[i64]) -> Option<String> {
     let ids: Vec<u32> = ids.iter().map(|id| u32::try_from(*id)).collect::<Result<_, _>>().ok()?;
-    tokenizer.decode(&ids).ok()
+    tokenizer.decode_bytes(&ids).ok().map(|bytes| text::of_bytes(&bytes))
+}
+
+/// The text of one token between quotes, everything that is not seen as an escape; none where the tokenizer lacks it.
+pub fn quoted(tokenizer: &Tokenizer, id: i64) -> Option<String> {
+    let bytes = tokenizer.decode_bytes(&[u32::try_from(id).ok()?]).ok()?;
+    Some(text::quoted(&bytes))
 }

@@ -7,7 +7,7 @@ use crate::opening::formats::format_info;
 #[cfg_attr(not(feature = "text"), path = "no_tokenizer.rs")]
 mod decoding;
 
-pub use decoding::{Tokenizer, decoded, tokenizer};
+pub use decoding::{Tokenizer, decoded, quoted, tokenizer};
 
 /// What the records are, where they cannot be token IDs: `JSON`, `float32`.
 pub fn not_ids(source: &dyn Source) -> Option<String> {

@@ -22,3 +22,8 @@ pub fn tokenizer(asked: Option<&str>, _: Option<&Manifest>) -> Result<Option<Tok
 pub fn decoded(tokenizer: &Tokenizer, _: &[i64]) -> Option<String> {
     match *tokenizer {}
 }
+
+/// The text of one token between quotes; none where the tokenizer lacks it.
+pub fn quoted(tokenizer: &Tokenizer, _: i64) -> Option<String> {
+    match *tokenizer {}
+}
