@@ -25,7 +25,7 @@ impl Durations {
         let millis: Vec<u64> = self.0.iter().map(|(seconds, _)| (seconds * 1e3).round() as u64).collect();
         let Some(histogram) = Histogram::of(&millis) else { return };
         let row = shares(&self.0).map(|(seconds, _)| said(seconds));
-        histogram.show(&format!("{what} by duration"), [&row[0], &row[5]], page);
+        histogram.show(&format!("{what} by duration"), |millis| said(millis as f64 / 1e3), page);
         page.table(&SHARES, &[row.to_vec()]);
         if self.0.len() < 2 {
             return;

@@ -30,7 +30,7 @@ pub(crate) fn show(data: &Dataset, what: &str, unit: &str, page: &mut Page, watc
         return Ok(());
     };
     let row = shares(&lengths).map(text::count);
-    histogram.show(&format!("{what} by length in {unit}"), [&row[0], &row[5]], page);
+    histogram.show(&format!("{what} by length in {unit}"), text::count, page);
     page.table(&SHARES, &[row.to_vec()]);
     page.note(&format!("From {}.", sample.said()));
     Ok(())

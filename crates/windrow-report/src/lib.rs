@@ -17,6 +17,7 @@
 //! * `sound`: sound files: durations, levels, spectrograms;
 //! * `durations`: how long tracks and files last;
 //! * `histogram`: bars of equal width or equal factor;
+//! * `near`: numbers that are far from the others;
 //! * `page`: sections, tables, drawings; escapes everything;
 //! * `picture`: PNG pictures in the page;
 //! * `svg`: drawings that stretch with the page;
@@ -27,6 +28,7 @@ mod durations;
 mod histogram;
 mod json;
 mod lengths;
+mod near;
 mod page;
 mod picture;
 mod records;

@@ -7,18 +7,27 @@ use crate::svg::Svg;
 use windrow::Result;
 use windrow::preview::text;
 
+// A table that scrolls has shades where more of it is: what moves along with the table covers them at its own ends.
 const STYLE: &str = "\
-:root{color-scheme:light dark;--ink:#1c2330;--soft:#667085;--line:#d9dee7;--back:#fff;--mark:#2563c9;--other:#c2571a;--bad:#c81e3a}\
-@media(prefers-color-scheme:dark){:root{--ink:#e6e9ef;--soft:#98a2b3;--line:#343b48;--back:#14181f;--mark:#7aa8f5;--other:#f0a36b;--bad:#ff7b8d}}\
+:root{color-scheme:light dark;--ink:#1c2330;--soft:#667085;--line:#d9dee7;--back:#fff;--mark:#2563c9;--other:#c2571a;--bad:#c81e3a;--shade:#1c233055}\
+@media(prefers-color-scheme:dark){:root{--ink:#e6e9ef;--soft:#98a2b3;--line:#343b48;--back:#14181f;--mark:#7aa8f5;--other:#f0a36b;--bad:#ff7b8d;--shade:#e6e9ef66}}\
 body{margin:0 auto;padding:1rem;max-width:52rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--back);overflow-wrap:anywhere}\
 h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem;border-bottom:1px solid var(--line)}\
-.scroll{overflow-x:auto;margin:1rem 0}table{border-collapse:collapse;overflow-wrap:normal;font-size:.9rem}th{white-space:nowrap}td,th{padding:.15rem .8rem .15rem 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}\
+.scroll{overflow-x:auto;margin:1rem 0;scrollbar-width:thin;background:\
+linear-gradient(90deg,var(--back) 1rem,transparent) 0 0/2rem 100% no-repeat local,\
+linear-gradient(270deg,var(--back) 1rem,transparent) 100% 0/2rem 100% no-repeat local,\
+linear-gradient(90deg,var(--shade),transparent) 0 0/1rem 100% no-repeat,\
+linear-gradient(270deg,var(--shade),transparent) 100% 0/1rem 100% no-repeat}\
+table{border-collapse:collapse;overflow-wrap:normal;font-size:.9rem}th{white-space:nowrap}td{white-space:nowrap}.long{white-space:normal;overflow-wrap:anywhere;min-width:14rem}td,th{padding:.15rem .8rem .15rem 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}\
 figure{margin:1rem 0}figcaption,.axis,.note{color:var(--soft);font-size:.85rem}.axis{display:flex;justify-content:space-between}\
 svg{display:block;width:100%}.bar,.own{fill:var(--mark)}.next{fill:var(--other)}.bad{fill:var(--bad)}.line{fill:none;stroke:var(--mark);stroke-width:1.5;vector-effect:non-scaling-stroke}\
 .rest{fill:var(--line)}.end{fill:var(--ink)}\
 .picture{position:relative}.picture img{display:block;width:100%}.grid{image-rendering:pixelated}\
 .tick{position:absolute;left:.3rem;font-size:.7rem;line-height:1;transform:translateY(50%);color:#fff;text-shadow:0 0 3px #000,0 0 3px #000}\
 audio{display:block;width:100%;margin:.5rem 0}h3{font-size:1rem;margin:2rem 0 0}";
+
+/// A cell of more characters has lines.
+const LONG: usize = 32;
 
 /// How the pixels of a picture are stretched.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,12 +71,15 @@ impl Page {
         self.body.push_str("<div class=\"scroll\"><table>\n");
         if !head.is_empty() {
             self.body.push_str("<tr>");
-            head.iter().for_each(|cell| self.cell("th", cell));
+            head.iter().for_each(|cell| self.cell("th", "", cell));
             self.body.push_str("</tr>\n");
         }
         for row in rows {
             self.body.push_str("<tr>");
-            row.iter().for_each(|cell| self.cell("td", cell));
+            row.iter().for_each(|cell| match cell.chars().count() > LONG {
+                true => self.cell("td", " class=\"long\"", cell),
+                false => self.cell("td", "", cell),
+            });
             self.body.push_str("</tr>\n");
         }
         self.body.push_str("</table></div>\n");
@@ -130,7 +142,7 @@ impl Page {
 
     fn ends(&mut self, ends: [&str; 2]) {
         self.body.push_str("<div class=\"axis\">");
-        ends.iter().for_each(|end| self.cell("span", end));
+        ends.iter().for_each(|end| self.cell("span", "", end));
         self.body.push_str("</div></figure>\n");
     }
 
@@ -139,8 +151,8 @@ impl Page {
         let _ = writeln!(self.body, "<{tag}{attributes}>{}</{tag}>", escaped(text));
     }
 
-    fn cell(&mut self, tag: &str, text: &str) {
-        let _ = write!(self.body, "<{tag}>{}</{tag}>", escaped(text));
+    fn cell(&mut self, tag: &str, attributes: &str, text: &str) {
+        let _ = write!(self.body, "<{tag}{attributes}>{}</{tag}>", escaped(text));
     }
 }
 

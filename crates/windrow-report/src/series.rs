@@ -9,6 +9,7 @@ use windrow::preview::{
 };
 use windrow::{Dataset, Labels, Nan, Plan, Result, Samples, Span, ViewRecipe, Windows};
 
+use crate::near::{left_out, near};
 use crate::page::Page;
 use crate::sample::{Sample, part};
 use crate::svg::{Svg, Window};
@@ -58,16 +59,19 @@ impl Numbers {
     }
 
     fn show(&self, what: &str, page: &mut Page) {
-        let (Some(low), Some(high)) = (self.finite.first(), self.finite.last()) else {
+        let drawn = near(&self.finite, |x| x);
+        let numbers = &self.finite[drawn.clone()];
+        let (Some(low), Some(high)) = (numbers.first(), numbers.last()) else {
             page.text(&format!("{what}: there is no finite number."));
             return;
         };
         let mut bars = vec![0u64; BARS];
-        for x in &self.finite {
+        for x in numbers {
             bars[((series::share(*x, (*low, *high)) * BARS as f64) as usize).min(BARS - 1)] += 1;
         }
         let most = text::count(bars.iter().max().copied().unwrap_or(0));
-        let caption = format!("{what}; the highest bar counts {most}");
+        let left_out = left_out(self.finite.len(), &drawn, ["lower", "higher"]);
+        let caption = format!("{what}; the highest bar counts {most}{left_out}");
         page.figure(&caption, &Svg::bars(&bars), [&text::number(*low), &text::number(*high)]);
         let at = |percent: usize| text::number(self.finite[(self.finite.len() - 1) * percent / 100]);
         page.table(
@@ -178,8 +182,9 @@ pub(crate) fn gallery(
             if len < length {
                 caption += &format!(", its first {} values of {}", text::count(len), text::count(length));
             }
-            if let Some((low, high)) = Facts::of(&one).range {
-                caption += &format!(": {} to {}", text::number(low), text::number(high));
+            let (range, cut_off) = drawn(&one);
+            if let Some((low, high)) = range {
+                caption += &format!(": {} to {}{cut_off}", text::number(low), text::number(high));
             }
             if in_all > 0 {
                 caption += &format!("; {}", text::counted(in_all, "sample"));
@@ -187,7 +192,11 @@ pub(crate) fn gallery(
             if in_all > windows.len() as u64 {
                 caption += &format!(", {} drawn", text::count(windows.len() as u64));
             }
-            page.figure(&caption, &Svg::line(&one, &windows), ["0", &text::count(len)]);
+            page.figure(
+                &caption,
+                &Svg::line(&one, range.unwrap_or_default(), &windows),
+                ["0", &text::count(len)],
+            );
         }
         let extras = data.extras(record)?;
         if !extras.is_empty() {
@@ -196,6 +205,16 @@ pub(crate) fn gallery(
         }
     }
     Ok(())
+}
+
+// From where to where a line is drawn, and what is said of numbers beyond that.
+fn drawn(numbers: &[f64]) -> (Option<(f64, f64)>, String) {
+    let mut finite: Vec<f64> = numbers.iter().copied().filter(|x| x.is_finite()).collect();
+    finite.sort_unstable_by(f64::total_cmp);
+    let near = near(&finite, |x| x);
+    let said = left_out(finite.len(), &near, ["lower", "higher"]).replace("not drawn", "cut off");
+    let range = finite[near.clone()].first().copied().zip(finite[near].last().copied());
+    (range, said)
 }
 
 // The samples of an unshuffled plan that read the record: position and sample are one.

@@ -61,11 +61,10 @@ impl Svg {
     }
 
     /// A series as a line, gaps where numbers are missing, and its windows below it.
-    pub(crate) fn line(numbers: &[f64], windows: &[Window]) -> Svg {
+    /// Numbers outside of `range` are drawn at its ends.
+    pub(crate) fn line(numbers: &[f64], range: (f64, f64), windows: &[Window]) -> Svg {
         let lanes = windows.len().min(LANES);
         let mut svg = Svg { height: PLOT + LANE * lanes as f64, body: String::new() };
-        // Nothing is drawn of a series without numbers but where they are missing.
-        let range = Facts::of(numbers).range.unwrap_or_default();
         let y = |x: f64| 4.0 + (1.0 - series::share(x, range)) * (PLOT - 12.0);
         let n = numbers.len().clamp(1, PARTS) as f64;
         let (mut path, mut missing) = (String::new(), Vec::new());
@@ -217,11 +216,11 @@ mod tests {
     #[test]
     fn a_series_without_numbers_has_ticks_and_its_windows() {
         let windows = [Window { values: 0..3, prediction: 2 }, Window { values: 3..6, prediction: 6 }];
-        let body = Svg::line(&[f64::NAN; 6], &windows).body;
+        let body = Svg::line(&[f64::NAN; 6], (0.0, 0.0), &windows).body;
         let count = |class: &str| body.matches(&format!("class=\"{class}\"")).count();
         assert_eq!((count("bad"), count("own"), count("next"), count("line")), (6, 2, 1, 0), "{body}");
-        assert_eq!(Svg::line(&[], &[]).body, "");
-        assert_eq!(Svg::line(&[1.0, f64::NAN], &[]).body.matches("class=\"bad\"").count(), 1);
+        assert_eq!(Svg::line(&[], (0.0, 0.0), &[]).body, "");
+        assert_eq!(Svg::line(&[1.0, f64::NAN], (1.0, 1.0), &[]).body.matches("class=\"bad\"").count(), 1);
     }
 
     #[test]

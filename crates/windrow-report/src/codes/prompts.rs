@@ -84,7 +84,7 @@ pub(crate) fn show(data: &Dataset, page: &mut Page, watch: &dyn Watch) -> Result
     ));
     if let Some(histogram) = Histogram::of(&prompts.sizes) {
         let row = shares(&prompts.sizes).map(text::count);
-        histogram.show("prompts by bytes of UTF-8, empty ones left out", [&row[0], &row[5]], page);
+        histogram.show("prompts by bytes of UTF-8, empty ones left out", text::count, page);
         page.table(&SHARES, &[row.to_vec()]);
     }
     if !prompts.empty.is_empty() {

@@ -189,3 +189,58 @@ fn a_page_about_rows_lists_their_columns_and_says_that_no_record_is_read() {
     assert!(report.html.contains("<tr><td>id</td><td>"), "{}", report.html);
     stands_alone(&report.html);
 }
+
+#[test]
+fn one_outlier_does_not_flatten_a_histogram_or_a_line() {
+    let desk = Desk::new();
+    let number = |i: usize| (i * 37 % 101) as f64 / 10.0;
+    let mut lines: Vec<String> = (0..100)
+        .map(|record| {
+            format!("{:?}\n", (0..40 + record % 20).map(|i| number(record + i)).collect::<Vec<_>>())
+        })
+        .collect();
+    let mut long: Vec<f64> = (0..5000).map(number).collect();
+    long[7] = 3e8;
+    lines.insert(17, format!("{long:?}\n"));
+    desk.write("s.jsonl", lines.concat());
+    let html = desk.page("s.jsonl", Value::Null);
+    for (caption, left_out, ends) in [
+        ("series by length in values", "1 longer one is not drawn", ["<span>40</span>", "<span>59</span>"]),
+        ("numbers by value", "1 higher one is not drawn", ["<span>0</span>", "<span>10</span>"]),
+    ] {
+        let figure = html.split("<figure>").find(|figure| figure.contains(caption)).unwrap();
+        assert!(figure.contains(left_out) && ends.iter().all(|end| figure.contains(end)), "{figure}");
+        assert!(rectangles(&html, caption, 1000).len() >= 15, "{figure}");
+    }
+    // What is left out is in the tables all the same.
+    assert!(html.contains("<td>5,000</td>") && html.contains("<td>300000000</td>"), "{html}");
+    stands_alone(&html);
+
+    desk.write("one.jsonl", lines[17].clone());
+    let html = desk.page("one.jsonl", Value::Null);
+    assert!(html.contains("record 0: 0 to 10; 1 higher one is cut off"), "{html}");
+}
+
+#[test]
+fn bytes_of_an_incomplete_character_are_shown_as_bytes() {
+    let desk = Desk::new();
+    desk.tokens("tok", &["മലയാളം 😀", "\"\\\n"], "none");
+    let html = desk.page("tok", json!({ "pack": { "length": 8 } }));
+    assert!(html.contains("<td>&quot;\\xe0&quot;</td>"), "{html}");
+    assert!(
+        html.contains("<td>&quot;\\\\&quot;</td>") && html.contains("<td>&quot;\\n&quot;</td>"),
+        "{html}"
+    );
+    // The second sample begins in the middle of a letter.
+    assert!(html.contains("\\xafാ"), "{html}");
+    assert!(!html.contains('\u{fffd}'), "{html}");
+}
+
+#[test]
+fn a_table_that_scrolls_shows_it_and_long_cells_have_lines() {
+    let desk = Desk::new();
+    desk.write("a.jsonl", format!("{{\"key\": \"{}\"}}\n", "x".repeat(200)));
+    let html = desk.page("a.jsonl", Value::Null);
+    assert!(html.contains("no-repeat local") && html.contains("--shade:"), "{html}");
+    assert!(html.contains("<td class=\"long\">") && html.contains("<td>string</td>"), "{html}");
+}
