@@ -70,6 +70,7 @@ impl<'a> Attempts<'a> {
     ) -> Result<T, Trouble> {
         self.done += 1;
         add(&self.counters.requests, 1);
+        log::debug!("{}: asked to {}", without_secrets(self.url), self.doing);
         match tokio::time::timeout(self.deadline.left(), asked).await {
             Ok(answer) => answer,
             Err(_) => Err(Trouble::passing("no answer in time")),

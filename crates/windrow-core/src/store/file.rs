@@ -93,6 +93,7 @@ impl Store for Local {
     fn open(&self, key: &str) -> Result<Arc<dyn Object>> {
         let path = self.path(key)?;
         let (file, meta) = open_file(&path).map_err(|e| named(not_text(e, &path), key, &path))?;
+        log::debug!("reading {}, {} bytes", path.display(), meta.len());
         let may_map = self.io == Io::Mmap;
         let on = may_map.then(|| FileSystem::of(&file));
         let about = About { cache_limit: self.cache_limit, ..About::of(&meta, on) };

@@ -127,6 +127,7 @@ pub(crate) fn open_probed(probe: Probe, asked: &Path, options: &Options) -> Resu
     };
     let options_of_formats = with_tokenizer_hash(options)?;
     let source = store::whole(|| format::open(probe.table, &probe, &options_of_formats))?;
+    log::debug!("opened {} as {}: {} records", path.display(), source.format(), source.len());
     let hidden = not_read(&probe, &source);
     let stores = probe.store.into();
     let opened = Dataset::new(asked.into(), options.clone(), source, probe.manifest, stores);

@@ -93,6 +93,7 @@ impl Cache {
         let what = format!("{what}{}", if object.is_compared() { ", of compared blocks" } else { "" });
         let key = Key::of(object, kind, &what)?;
         if let Some(found) = self.open(&key.name(), |note| key.is_of(note, object))? {
+            log::debug!("{}: {kind}, from the cache {}", object.name(), self.folder.display());
             return Ok(found);
         }
         self.create()?;
