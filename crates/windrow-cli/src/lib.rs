@@ -22,6 +22,7 @@
 //! * `own_options`: options of a format that is written;
 //! * `to`: what `--to` takes;
 //! * `plan`: a plan as it is typed: JSON, or data and options;
+//! * `histogram`: records by length;
 //! * `mixing`: `windrow inspect --mixing`;
 //! * `speed`: how fast a loader is here;
 //! * `codes`: audio codes as a grid;
@@ -42,6 +43,7 @@ mod command;
 mod failure;
 mod help;
 mod hinted;
+mod histogram;
 mod interrupt;
 mod mixing;
 mod options;

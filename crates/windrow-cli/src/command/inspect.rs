@@ -8,6 +8,7 @@ use windrow::{Dataset, Info};
 use crate::args::{Data, Opening, shown};
 use crate::codes;
 use crate::failure::{DONE, Failure};
+use crate::histogram::{histogram, lines};
 use crate::mixing;
 use crate::out::Out;
 use crate::{plan, text};
@@ -29,17 +30,7 @@ pub(crate) struct Inspect {
     opening: Opening,
 }
 
-/// Records whose length is at least `from` and at most `to`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-struct Bar {
-    from: u64,
-    to: u64,
-    records: u64,
-}
-
 const FILES_SHOWN: usize = 5;
-const BAR_COLUMNS: u64 = 40;
-const MOST_BARS: usize = 65;
 
 pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
     if args.mixing {
@@ -71,7 +62,8 @@ pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
         out.pairs(&[("codes used", format!("{low} to {high} different ones per channel{of}"))])?;
     }
     if let Some(bars) = &bars {
-        show_bars(bars, if data.is_json() { "bytes" } else { "values" }, out)?;
+        out.line(format_args!("records by length in {}", if data.is_json() { "bytes" } else { "values" }))?;
+        lines(bars, text::width()).into_iter().try_for_each(|line| out.line(line))?;
     }
     let mut object = json!({ "path": shown(&paths), "info": info, "side_file": side.map(side_facts) });
     if let Some((used, _)) = used {
@@ -170,50 +162,4 @@ fn side_facts(side: &Manifest) -> Value {
         "options": side.options,
         "statistics": side.statistics,
     })
-}
-
-// Doubling ranges: 0, 1, 2..3, 4..7, …; only those from the shortest to the longest record.
-fn histogram(data: &Dataset) -> Result<Vec<Bar>, Failure> {
-    let source = data.source();
-    let mut counts = [0u64; MOST_BARS];
-    let mut count = |length: u64, n: u64| counts[(u64::BITS - length.leading_zeros()) as usize] += n;
-    match source.uniform() {
-        Some(length) => count(length, data.len()),
-        None => {
-            for record in 0..data.len() {
-                count(source.length(record)?, 1);
-            }
-        }
-    }
-    let bars = counts.iter().enumerate().map(|(bits, &records)| {
-        let from = if bits == 0 { 0 } else { 1u64 << (bits - 1) };
-        Bar { from, to: from.saturating_mul(2).saturating_sub(1).max(from), records }
-    });
-    let filled = |bar: &Bar| bar.records > 0;
-    let (first, last) = (counts.iter().position(|n| *n > 0), counts.iter().rposition(|n| *n > 0));
-    Ok(match (first, last) {
-        (Some(first), Some(last)) => bars.take(last + 1).skip(first).collect(),
-        _ => bars.filter(filled).collect(),
-    })
-}
-
-fn show_bars(bars: &[Bar], unit: &str, out: &mut Out) -> Result<(), Failure> {
-    let most = bars.iter().map(|b| b.records).max().unwrap_or(0).max(1);
-    let names: Vec<String> =
-        bars.iter().map(|b| format!("{}..{}", text::count(b.from), text::count(b.to))).collect();
-    let counts: Vec<String> = bars.iter().map(|b| text::count(b.records)).collect();
-    let (names_width, counts_width) = (widest(&names), widest(&counts));
-    out.line(format_args!("records by length in {unit}"))?;
-    for ((bar, name), count) in bars.iter().zip(&names).zip(&counts) {
-        let columns = u128::from(bar.records) * u128::from(BAR_COLUMNS) / u128::from(most);
-        let drawn = "█".repeat(usize::try_from(columns).unwrap_or(0).max(usize::from(bar.records > 0)));
-        out.line(
-            format_args!("  {name:>names_width$}  {count:>counts_width$}  {drawn}").to_string().trim_end(),
-        )?;
-    }
-    Ok(())
-}
-
-fn widest(texts: &[String]) -> usize {
-    texts.iter().map(String::len).max().unwrap_or(0)
 }
