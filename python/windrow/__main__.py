@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import sys
 from typing import NoReturn
@@ -14,8 +13,6 @@ def main() -> NoReturn:
     """Runs the program on this process's arguments and exits with its code."""
     # The program has its own way with Ctrl-C; Python's would raise after it has ended.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    is_quiet = not {"-q", "--quiet"}.isdisjoint(sys.argv[1:])
-    logging.basicConfig(format="warning: %(message)s", level=logging.CRITICAL if is_quiet else logging.WARNING)
     sys.exit(_main(["windrow", *sys.argv[1:]]))
 
 

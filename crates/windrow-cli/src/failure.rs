@@ -100,7 +100,7 @@ impl fmt::Display for Failure {
 // The option that an error is about, as it is typed.
 fn option_of(error: &Error) -> Option<String> {
     let place = error.place();
-    let is_of_a_file = place.file.is_some() || error.kind() != Kind::Config;
+    let is_of_a_file = place.file.is_some() || !matches!(error.kind(), Kind::Config | Kind::Mismatch);
     place.field.as_deref().filter(|_| !is_of_a_file).and_then(spelling::option)
 }
 

@@ -30,15 +30,19 @@
 //! * `no_codec`: replaces `play` in a build without the codec;
 //! * `plot`: a series as a drawing of dots;
 //! * `text`: terminal width, paths as a shell takes them;
+//! * `colour`: whether there are colours;
 //! * `out`: stdout: lines for people, or one JSON object;
-//! * `progress`: bars, or a line every few seconds;
-//! * `warnings`: warnings on stderr;
+//! * `stderr`: messages, and the line below them;
+//! * `progress`: how far a task is;
+//! * `warnings`: warnings, and what the library does;
 //! * `failure`: how a command fails: message, exit code, JSON;
+//! * `usage`: what the parser of arguments says, as such a failure;
 //! * `interrupt`: Ctrl-C;
 //! * `spelling`: option names in messages, as arguments.
 
 mod args;
 mod codes;
+mod colour;
 mod command;
 mod failure;
 mod help;
@@ -56,15 +60,19 @@ mod plot;
 mod progress;
 mod speed;
 mod spelling;
+mod stderr;
 mod text;
 mod to;
+mod usage;
 mod warnings;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io;
+use std::time::Instant;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
+use log::LevelFilter;
 
 use windrow::dev::hide_caught_panics;
 
@@ -72,6 +80,9 @@ use crate::command::Cli;
 use crate::failure::{DONE, Failure, USAGE};
 use crate::help::near;
 use crate::out::Out;
+use crate::stderr::{Message, say};
+
+pub use warnings::took;
 
 /// Runs the program on these arguments, the first of which is its name, and gives its exit code.
 ///
@@ -79,8 +90,10 @@ use crate::out::Out;
 /// assert_eq!(windrow_cli::main_from(["windrow", "inspect", "/nothing/here", "-q"].map(Into::into)), 1);
 /// ```
 pub fn main_from(args: impl IntoIterator<Item = OsString>) -> i32 {
+    let began = Instant::now();
     let args: Vec<OsString> = args.into_iter().collect();
     let _spoken = spelling::of_command(command::command, &args);
+    colour::choose(colour::typed(&args));
     let cli = match command::command()
         .try_get_matches_from(&args)
         .and_then(|typed| Cli::from_arg_matches(&typed))
@@ -88,11 +101,17 @@ pub fn main_from(args: impl IntoIterator<Item = OsString>) -> i32 {
         Ok(cli) => cli,
         Err(e) => return not_parsed(&near::with_nearest(e), &args),
     };
-    warnings::listen(cli.quiet);
+    colour::choose(cli.color);
+    let _listening = warnings::listen(match (cli.quiet, cli.verbose) {
+        (true, _) => LevelFilter::Off,
+        (false, true) => LevelFilter::Debug,
+        (false, false) => LevelFilter::Warn,
+    });
     hide_caught_panics();
     interrupt::limits_are_errors();
     let mut out = Out::new(cli.json, cli.quiet, cli.command.name());
     let done = command::run(cli.command, &mut out).and_then(|exit| Ok(out.flush().map(|()| exit)?));
+    log::info!("took {:.2} s", began.elapsed().as_secs_f64());
     match done {
         Ok(exit) => exit,
         Err(failure) => {
@@ -104,28 +123,19 @@ pub fn main_from(args: impl IntoIterator<Item = OsString>) -> i32 {
 
 fn not_parsed(error: &clap::Error, args: &[OsString]) -> i32 {
     let is_answer = !error.use_stderr();
-    if !is_answer && args.iter().any(|a| a == "--json") {
-        // The first line says what is wrong; the rest is usage for people, and the names of what is missing.
-        let text = error.to_string();
-        let mut message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_string();
-        if let (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(missing))) =
-            (error.kind(), error.get(ContextKind::InvalidArg))
-        {
-            message = format!("{message} {}", missing.join(", "));
-        }
-        let hint = match error.get(ContextKind::ValidValue) {
-            Some(ContextValue::Strings(words)) if !words.is_empty() => {
-                Some(format!("one of {}", words.join(", ")))
-            }
-            _ => near::hint(error).map(str::to_string),
-        };
-        let mut out = Out::new(true, true, command_named(args).unwrap_or_default());
-        report(&Failure::Usage { message, hint }, &mut out);
-        return USAGE;
+    let is_json = args.iter().any(|arg| arg == "--json");
+    let mut out = Out::new(is_json, true, command_named(args).unwrap_or_default());
+    if is_answer {
+        // Nobody reads it when the terminal is gone.
+        let _ = out.styled(&error.render()).and_then(|()| out.flush());
+        return DONE;
     }
-    // Nobody reads the message when the terminal is gone.
-    let _ = error.print();
-    if is_answer { DONE } else { USAGE }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !is_json {
+        stderr::print(colour::shown(&error.render(), &io::stderr()).trim_end());
+    } else {
+        report(&usage::failure(error, args), &mut out);
+    }
+    USAGE
 }
 
 /// The command that was typed, where it is one.
@@ -137,6 +147,6 @@ fn command_named(args: &[OsString]) -> Option<String> {
 }
 
 fn report(failure: &Failure, out: &mut Out) {
-    let _ = writeln!(io::stderr(), "error: {failure}");
+    say(Message::Error, &failure.to_string());
     let _ = out.error(failure.to_json());
 }

@@ -1,10 +1,12 @@
 //! stdout: aligned lines for people, or one JSON object.
 
 use std::fmt::Display;
-use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::io::{self, BufWriter, Stdout, Write};
 
 use clap::builder::StyledStr;
 use serde_json::{Map, Value, json};
+
+use crate::colour;
 
 /// Version of every JSON object printed.
 const JSON_VERSION: u32 = 1;
@@ -82,12 +84,9 @@ impl Out {
         self.put(|stdout| stdout.write_all(bytes))
     }
 
-    /// A help, with its styles where stdout is a terminal.
+    /// A help, with its styles where stdout has colours.
     pub(crate) fn styled(&mut self, text: &StyledStr) -> io::Result<()> {
-        let is_plain = !io::stdout().is_terminal()
-            || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let text = if is_plain { text.to_string() } else { text.ansi().to_string() };
-        self.raw(text.as_bytes())
+        self.raw(colour::shown(text, &io::stdout()).as_bytes())
     }
 
     /// Shows what was written so far.

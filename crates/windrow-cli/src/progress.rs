@@ -1,43 +1,61 @@
-//! How far a task is: a bar on a terminal, a line every few seconds elsewhere, nothing when quiet.
+//! How far a task is: a line on a terminal that changes, a line every few seconds elsewhere, nothing when quiet. Of a task that
+//! is interrupted, what was done stays.
 
-use std::io::{self, IsTerminal, Write};
-use std::sync::Mutex;
+mod line;
+mod speed;
+
+use std::io::{self, IsTerminal};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use windrow::prepare::{self, Watch};
 
 use crate::interrupt::Interrupt;
-use crate::text;
+use crate::{stderr, text};
+
+use self::line::{At, Unit};
+use self::speed::Speed;
 
 const BETWEEN_LINES: Duration = Duration::from_secs(3);
-const BAR: &str = "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
-/// Of work that is not counted in bytes.
-const COUNTED: &str = "{msg} {wide_bar} {human_pos}/{human_len} {eta}";
+const BETWEEN_DRAWINGS: Duration = Duration::from_millis(100);
 
 /// Shows how far a task is, and asks it to stop on Ctrl-C.
 pub(crate) struct Progress<'a> {
     doing: &'static str,
     one: &'static str,
-    shown: Shown,
+    way: Way,
+    now: Mutex<Now>,
     interrupt: &'a Interrupt,
 }
 
-enum Shown {
-    Bar(ProgressBar),
-    Lines(Mutex<Instant>),
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    /// One line, drawn again and again.
+    Drawn,
+    Lines,
     Nothing,
 }
 
+struct Now {
+    at: Option<At>,
+    speed: Speed,
+    shown: Instant,
+    is_over: bool,
+}
+
 impl<'a> Progress<'a> {
-    /// `doing` comes before the bar.
+    /// `doing` comes first.
     pub(crate) fn new(doing: &'static str, quiet: bool, interrupt: &'a Interrupt) -> Progress<'a> {
-        let shown = match (quiet, io::stderr().is_terminal()) {
-            (true, _) => Shown::Nothing,
-            (false, true) => Shown::Bar(ProgressBar::new(0).with_message(doing)),
-            (false, false) => Shown::Lines(Mutex::new(Instant::now())),
+        // A terminal that cannot go back in a line has no use of it.
+        let is_drawn =
+            io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let way = match (quiet, is_drawn) {
+            (true, _) => Way::Nothing,
+            (false, true) => Way::Drawn,
+            (false, false) => Way::Lines,
         };
-        Progress { doing, one: "record", shown, interrupt }
+        let now = Now { at: None, speed: Speed::default(), shown: Instant::now(), is_over: false };
+        Progress { doing, one: "record", way, now: Mutex::new(now), interrupt }
     }
 
     /// What is counted, instead of records.
@@ -46,60 +64,70 @@ impl<'a> Progress<'a> {
         self.one = one;
         self
     }
-}
 
-// Moves the bar, whose style is that of what it counts.
-fn bar_at(bar: &ProgressBar, style: &str, done: u64, total: u64) {
-    if bar.length() == Some(0)
-        && let Ok(style) = ProgressStyle::with_template(style)
-    {
-        bar.set_style(style);
+    fn is_at(&self, at: At) {
+        let mut now = self.now();
+        if now.is_over || self.way == Way::Nothing {
+            return;
+        }
+        let between = if self.way == Way::Drawn { BETWEEN_DRAWINGS } else { BETWEEN_LINES };
+        if now.shown.elapsed() >= between {
+            let moment = Instant::now();
+            now.shown = moment;
+            now.speed.add(moment, at.done);
+            match self.way {
+                // The last column stays free: a terminal may wrap a line that fills it.
+                Way::Drawn => {
+                    stderr::show(line::drawn(self.doing, &at, now.speed.per_second(), text::columns() - 1));
+                }
+                _ => stderr::print(&line::said(self.doing, &at)),
+            }
+        }
+        now.at = Some(at);
     }
-    bar.set_length(total);
-    bar.set_position(done);
-}
 
-// Prints a line, unless the last one was a short time ago.
-fn line(last: &Mutex<Instant>, text: impl FnOnce() -> String) {
-    let Ok(mut last) = last.lock() else { return };
-    if last.elapsed() >= BETWEEN_LINES {
-        *last = Instant::now();
-        // Progress that cannot be shown must not stop the work.
-        let _ = writeln!(io::stderr(), "{}", text());
+    // What was done is said once, and nothing is drawn any more: a second Ctrl-C finds the cursor on a line of its own.
+    fn is_stopped(&self) {
+        let mut now = self.now();
+        if now.is_over {
+            return;
+        }
+        now.is_over = true;
+        stderr::wipe();
+        if let Some(at) = &now.at {
+            stderr::print(&line::said(self.doing, at));
+        }
+    }
+
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Watch for Progress<'_> {
     fn progress(&self, now: prepare::Progress) {
-        match &self.shown {
-            Shown::Nothing => {}
-            Shown::Bar(bar) => bar_at(bar, BAR, now.done_bytes, now.total_bytes),
-            Shown::Lines(last) => line(last, || {
-                let (done, total) = (text::size(now.done_bytes), text::size(now.total_bytes));
-                format!("{}: {done} of {total}, {}", self.doing, text::counted(now.records, self.one))
-            }),
-        }
+        let unit = Unit::Bytes { beside: now.records, one: self.one };
+        self.is_at(At { done: now.done_bytes, total: now.total_bytes, unit });
     }
 
     fn counted(&self, done: u64, total: u64, one: &'static str) {
-        match &self.shown {
-            Shown::Nothing => {}
-            Shown::Bar(bar) => bar_at(bar, COUNTED, done, total),
-            Shown::Lines(last) => line(last, || {
-                format!("{}: {} of {}", self.doing, text::count(done), text::counted(total, one))
-            }),
-        }
+        self.is_at(At { done, total, unit: Unit::Counted(one) });
     }
 
     fn cancelled(&self) -> bool {
-        self.interrupt.asked()
+        let is_asked = self.interrupt.asked();
+        if is_asked {
+            self.is_stopped();
+        }
+        is_asked
     }
 }
 
 impl Drop for Progress<'_> {
     fn drop(&mut self) {
-        if let Shown::Bar(bar) = &self.shown {
-            bar.finish_and_clear();
+        match self.interrupt.asked() {
+            true => self.is_stopped(),
+            false => stderr::wipe(),
         }
     }
 }

@@ -6,15 +6,31 @@ use windrow::Error;
 
 pub(crate) use windrow::preview::text::{count, counted, escaped, message, number, rate, size, truncated};
 
-/// Columns of the terminal; 100 where there is none.
+/// Columns of the terminal; where there is none those of `COLUMNS`, else 100.
+pub(crate) fn columns() -> usize {
+    let said = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let columns = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)).or_else(said);
+    columns.filter(|columns| *columns > 0).unwrap_or(100)
+}
+
+/// Columns of what is shown of data: in fewer than 40 nothing could be read.
 pub(crate) fn width() -> usize {
-    terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).max(40)
+    columns().max(40)
 }
 
 /// What is wrong with a value, and what it may be, for the parser of arguments.
 pub(crate) fn one_line(error: &Error) -> String {
     let hint = error.hint_text().map_or(String::new(), |hint| format!("; {hint}"));
     error.message().to_string() + &hint
+}
+
+/// A number of bytes as it would be typed: `64MiB` where it is a whole number of MiB.
+pub(crate) fn typed_size(bytes: u64) -> String {
+    const MEBIBYTE: u64 = 1 << 20;
+    match bytes > 0 && bytes.is_multiple_of(MEBIBYTE) {
+        true => format!("{}MiB", bytes / MEBIBYTE),
+        false => bytes.to_string(),
+    }
 }
 
 /// A path as a shell takes it.

@@ -1,19 +1,54 @@
-//! Warnings of the library, on stderr.
+//! Warnings of the library, and with `-v` what it does, on stderr.
 
-use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use log::{LevelFilter, Log, Metadata, Record};
+use log::{Level, LevelFilter, Log, Metadata, Record};
 use windrow::dev::store::text_without_secrets;
 
+use crate::stderr::{Message, say};
 use crate::text;
 
 struct Stderr;
 
-/// Shows warnings; none with `quiet`. A logger that is there already is left alone.
-pub(crate) fn listen(quiet: bool) {
-    if log::set_logger(&Stderr).is_ok() {
-        log::set_max_level(if quiet { LevelFilter::Off } else { LevelFilter::Warn });
+/// Whether a command runs that shows them.
+static LISTENING: AtomicBool = AtomicBool::new(false);
+
+/// While it lives, warnings are shown.
+pub(crate) struct Listening {
+    before: LevelFilter,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        LISTENING.store(false, Ordering::Relaxed);
+        log::set_max_level(self.before);
     }
+}
+
+/// Shows warnings and, where asked for, what the library does. A logger that is there already asks [`took`].
+pub(crate) fn listen(most: LevelFilter) -> Listening {
+    // There is one already in Python, and where a program runs several commands.
+    let _ = log::set_logger(&Stderr);
+    let before = log::max_level();
+    log::set_max_level(most);
+    LISTENING.store(true, Ordering::Relaxed);
+    Listening { before }
+}
+
+/// Whether a command runs in this process: then it shows a record of the library itself, on stderr.
+///
+/// For the logger of a program that has one of its own, as Python's is.
+pub fn took(record: &Record<'_>) -> bool {
+    let takes = LISTENING.load(Ordering::Relaxed);
+    if takes && record.target().starts_with("windrow") {
+        let message = match record.level() {
+            Level::Error => Message::Error,
+            Level::Warn => Message::Warning,
+            _ => Message::Info,
+        };
+        say(message, &escaped(&text_without_secrets(&record.args().to_string())));
+    }
+    takes
 }
 
 impl Log for Stderr {
@@ -22,11 +57,7 @@ impl Log for Stderr {
     }
 
     fn log(&self, record: &Record<'_>) {
-        if self.enabled(record.metadata()) {
-            // A warning that cannot be shown must not stop the work.
-            let warning = text_without_secrets(&record.args().to_string());
-            let _ = writeln!(io::stderr(), "warning: {}", escaped(&warning));
-        }
+        took(record);
     }
 
     fn flush(&self) {}

@@ -42,6 +42,7 @@ absent::absent!(encode, Encode, "dac");
 #[cfg(not(feature = "report"))]
 absent::absent!(report, Report, "report");
 
+use crate::colour::Color;
 use crate::failure::Failure;
 use crate::help::dressed;
 use crate::out::Out;
@@ -54,12 +55,25 @@ use crate::out::Out;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// One JSON object on stdout instead of lines; errors too
+    /// Print one JSON object instead of lines, errors too
     #[arg(long, global = true, display_order = 900)]
     pub(crate) json: bool,
     /// No progress, no warnings
     #[arg(short, long, global = true, display_order = 901)]
     pub(crate) quiet: bool,
+    /// Say what is opened, cached and tried again
+    #[arg(short, long, global = true, display_order = 902, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    /// Colours
+    #[arg(
+        long,
+        global = true,
+        display_order = 903,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_default_value = true
+    )]
+    pub(crate) color: Color,
 }
 
 /// The command line. A number below zero is the value of the option before it, which then says what it expects.

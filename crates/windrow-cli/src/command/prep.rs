@@ -4,7 +4,6 @@
 mod encode;
 mod run;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -27,7 +26,7 @@ use crate::options::{bytes, dtype};
 use crate::out::Out;
 use crate::own_options::OwnOptions;
 use crate::progress::Progress;
-use crate::{text, to};
+use crate::{stderr, text, to};
 
 #[cfg(not(feature = "dac"))]
 absent::absent!(encode, Encode, "dac");
@@ -71,7 +70,7 @@ struct Planning {
     /// Folder of the parts, or its URL: every machine sees it under this name
     #[arg(short, long, value_name = "DIR", value_parser = path())]
     out: PathBuf,
-    /// Input bytes of a task: 256MiB
+    /// Input bytes of a task
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value_t = TASK_BYTES)]
     task_bytes: u64,
     /// Inputs without any record are planned too, and give an empty output
@@ -226,11 +225,10 @@ fn planned(
     let bytes = text::size(job.inputs.iter().map(|input| input.row.size).sum());
     let (tasks, inputs) = (text::counted(job.tasks, "task"), text::counted(job.inputs.len() as u64, "input"));
     if !out.quiet() {
-        let _ = writeln!(
-            io::stderr(),
+        stderr::print(&format!(
             "{tasks} of {inputs}, {bytes}; each machine runs: windrow prep run {} --rank R --of N",
             path.display()
-        );
+        ));
     }
     out.object(json!({
         "job": path.display().to_string(),

@@ -24,7 +24,7 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("HF_HOME, HF_HUB_CACHE", "Cache of the Hub's own clients: files in it are copied instead of downloaded"),
     ("HF_HUB_OFFLINE", "1: no connection is opened to the Hub"),
     ("HTTPS_PROXY, NO_PROXY", "Proxies, as usual"),
-    ("NO_COLOR", "No colours"),
+    ("NO_COLOR, CLICOLOR_FORCE", "No colours; colours also where there is no terminal; --color wins"),
 ];
 
 /// What an exit code means.

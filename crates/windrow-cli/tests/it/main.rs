@@ -32,6 +32,9 @@ mod help;
 mod limits;
 #[cfg(test)]
 #[cfg(feature = "full")]
+mod messages;
+#[cfg(test)]
+#[cfg(feature = "full")]
 mod outputs;
 #[cfg(test)]
 #[cfg(feature = "full")]

@@ -7,7 +7,7 @@ use windrow::dev::store::text_without_secrets;
 
 use crate::python::interrupt::keep;
 
-/// Sends this process's log records to Python; does nothing where another logger was installed before.
+/// Sends this process's log records to Python, but for those while the command line runs; does nothing where another logger was installed before.
 pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
     let logger = Logger::new(py, Caching::LoggersAndLevels)?.filter(log::LevelFilter::Info);
     if log::set_boxed_logger(Box::new(Renamed(logger))).is_ok() {
@@ -36,7 +36,7 @@ impl Log for Renamed {
     }
 
     fn log(&self, record: &Record<'_>) {
-        if !self.0.enabled(record.metadata()) {
+        if windrow_cli::took(record) || !self.0.enabled(record.metadata()) {
             return;
         }
         let target = renamed(record.target());

@@ -1,6 +1,5 @@
 //! `windrow prep run`: the tasks of one worker.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,6 +16,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::out::Out;
 use crate::progress::Progress;
+use crate::stderr::{Message, say};
 use crate::text;
 
 /// Run tasks of a job: all of them, some, or a worker's share
@@ -142,8 +142,7 @@ pub(super) fn run(args: &Run, out: &mut Out) -> Result<i32, Failure> {
     }
     drop(watch);
     for (task, error) in &failed {
-        // A message that cannot be shown must not change how it ends.
-        let _ = writeln!(io::stderr(), "task {task} failed: {error:#}");
+        say(Message::Error, &format!("task {task} failed: {error:#}"));
     }
     let (tasks, known) = (
         text::counted(made, "task"),
