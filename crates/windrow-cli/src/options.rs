@@ -6,7 +6,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde_json::{Map, Value, json};
 use windrow::dev::store::parse_size;
 use windrow::format::Takes;
-use windrow::{DType, Fit, OptionRow};
+use windrow::prep::TOKENIZING;
+use windrow::{DType, Fit, LOADER, OptionRow, VIEWS};
 
 use crate::text;
 
@@ -113,11 +114,33 @@ pub(crate) fn flag(option: &OptionRow) -> &'static str {
 
 /// Its sentence, and what it is where it is not typed.
 pub(crate) fn help(option: &OptionRow) -> String {
-    let text = option.help.trim().trim_end_matches('.');
+    let text = typed(option.help.trim().trim_end_matches('.'));
     match (option.default)() {
         Value::String(word) => format!("{text} [default: {word}]"),
-        Value::Number(number) => format!("{text} [default: {number}]"),
-        _ => text.to_string(),
+        Value::Number(number) => {
+            let bytes = number.as_u64().filter(|_| option.takes == Takes::Bytes);
+            let number = bytes.map_or_else(|| number.to_string(), text::typed_size);
+            format!("{text} [default: {number}]")
+        }
+        _ => text,
+    }
+}
+
+// Other options that a sentence names, as they are typed.
+fn typed(text: &str) -> String {
+    let rows = || VIEWS.iter().flat_map(|view| view.options()).chain(LOADER).chain(TOKENIZING);
+    let is_name = |word: &str| word.contains('_') && rows().any(|row| row.name == word);
+    let part = |part: &str| {
+        let word = part.trim_end_matches(|c: char| !c.is_ascii_lowercase());
+        let rest = &part[word.len()..];
+        if is_name(word) { format!("--{}{rest}", word.replace('_', "-")) } else { part.to_string() }
+    };
+    let text: String =
+        text.split_inclusive(|c: char| !(c.is_ascii_lowercase() || c == '_')).map(part).collect();
+    // `With chat:` begins a sentence about what is done with that option.
+    match text.strip_prefix("With ").and_then(|rest| rest.split_once(':')) {
+        Some((name, rest)) if rows().any(|row| row.name == name) => format!("With --{name}:{rest}"),
+        _ => text,
     }
 }
 

@@ -5,13 +5,57 @@ use std::fmt::Write;
 use clap::Command;
 use clap::builder::StyledStr;
 
-/// Every command, in the order of the list.
-const GROUPS: &[(&str, &[&str])] = &[
-    ("Look at data", &["demo", "inspect", "peek", "report"]),
-    ("Prepare it", &["download", "index", "tokenize", "prep", "convert", "encode", "dummy"]),
-    ("Train on it", &["plan", "bench", "trace", "coverage", "extract", "diff"]),
-    ("Keep it", &["verify", "manifest", "rebuild-metadata", "cache"]),
-    ("This program", &["completions", "man", "help"]),
+/// Every command, in the order of the list, and what it does, in few words.
+const GROUPS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "Look at data",
+        &[
+            ("demo", "Try windrow: prepare, inspect and read its sample data"),
+            ("inspect", "Show what data is: format, counts, dtype, lengths, files"),
+            ("peek", "Show records: decoded text, formatted JSON, drawn series"),
+            ("report", "Write an HTML page about data"),
+        ],
+    ),
+    (
+        "Prepare it",
+        &[
+            ("download", "Download from the Hugging Face Hub or from a store"),
+            ("index", "Index the lines of JSONL files"),
+            ("tokenize", "Turn text into token IDs"),
+            ("prep", "Prepare data in tasks, on one machine or many"),
+            ("convert", "Write records in another format"),
+            ("encode", "Encode sound files into audio codes"),
+            ("dummy", "Write random tokens"),
+        ],
+    ),
+    (
+        "Train on it",
+        &[
+            ("plan", "Write the plan of a run: its data, view and order"),
+            ("bench", "Measure how fast batches are made here"),
+            ("trace", "Show which bytes a step read, or which steps read a record"),
+            ("coverage", "Show which files and records a range of steps read"),
+            ("extract", "Write the batch of a step"),
+            ("diff", "Compare two plans"),
+        ],
+    ),
+    (
+        "Keep it",
+        &[
+            ("verify", "Compare data with the sizes, counts and hashes it declares"),
+            ("manifest", "Write the manifest of data that has none"),
+            ("rebuild-metadata", "Write metadata.json again, from encoded tracks and prompts"),
+            ("cache", "List what is in the cache, or clear it"),
+        ],
+    ),
+    (
+        "This program",
+        &[
+            ("completions", "Print the completion script of a shell"),
+            ("man", "Print a manual page"),
+            ("help", "Print the help of a command or a topic"),
+        ],
+    ),
 ];
 
 /// The program, its help with the groups.
@@ -19,11 +63,10 @@ pub(super) fn listed(command: Command) -> Command {
     let style = command.get_styles().clone();
     let (header, literal) = (style.get_header(), style.get_literal());
     let mut list = StyledStr::new();
-    for (heading, names) in GROUPS {
+    for (heading, commands) in GROUPS {
         let _ = writeln!(list, "{header}{heading}:{header:#}");
-        for name in *names {
-            let about = command.find_subcommand(name).and_then(Command::get_about).map(StyledStr::to_string);
-            let _ = writeln!(list, "  {literal}{name:17}{literal:#} {}", about.unwrap_or_default());
+        for (name, does) in *commands {
+            let _ = writeln!(list, "  {literal}{name:17}{literal:#} {does}");
         }
         let _ = writeln!(list);
     }
@@ -39,7 +82,8 @@ mod tests {
     fn every_command_is_in_one_group() {
         let line = crate::command::command();
         let mut all: Vec<&str> = line.get_subcommands().map(Command::get_name).collect();
-        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut listed: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, commands)| commands.iter().map(|(name, _)| *name)).collect();
         all.sort_unstable();
         listed.sort_unstable();
         assert_eq!(listed, all);

@@ -9,6 +9,7 @@ use clap::{Arg, Command};
 
 use crate::hinted::completed;
 use crate::own_options::OF_FORMAT;
+use crate::text;
 
 /// Headings of options that only `--help` lists: some of them, and what shows all.
 const LONG: [(&str, &str); 3] = [
@@ -60,10 +61,24 @@ fn dress(command: Command, above: &str) -> Command {
         command = command.after_long_help(format!("Examples:{lines}"));
     }
     command.mut_args(|arg: Arg| {
-        let arg = completed(arg);
+        let arg = in_mebibytes(completed(arg));
         let is_long = LONG.iter().any(|(heading, _)| arg.get_help_heading() == Some(heading));
         if is_long || RARE.contains(&arg.get_id().as_str()) { arg.hide_short_help(true) } else { arg }
     })
+}
+
+// The default of an argument of many bytes, as it would be typed.
+fn in_mebibytes(arg: Arg) -> Arg {
+    let bytes = arg.get_default_values().first().and_then(|value| value.to_str()?.parse::<u64>().ok());
+    let is_of_bytes =
+        arg.get_value_names().is_some_and(|names| names.first().is_some_and(|name| name == "BYTES"));
+    match bytes.filter(|_| is_of_bytes) {
+        Some(bytes) => {
+            let says = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            arg.help(format!("{says} [default: {}]", text::typed_size(bytes))).hide_default_value(true)
+        }
+        None => arg,
+    }
 }
 
 #[cfg(test)]

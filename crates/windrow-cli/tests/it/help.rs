@@ -22,6 +22,10 @@ fn a_short_help_fits_a_screen_and_a_long_one_has_two_examples() {
         let lines = short.lines().count();
         assert!(lines <= 45, "{command} -h: {lines} lines\n{short}");
         let long = desk.windrow(&format!("{command} --help")).done();
+        // A column of a table of options is never narrower than that.
+        let narrow = desk.windrow_with(&format!("{command} -h"), &[("COLUMNS", "80")]).done();
+        assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{command}: {narrow}");
+        assert!(!long.contains("[default: 268435456]") && !long.contains("With skip_corrupt"), "{long}");
         if command.is_empty() {
             assert!(long.contains("WINDROW_CACHE_LIMIT") && long.contains("  130\n"), "{long}");
         } else if !["prep", "prep plan"].contains(&command.as_str()) {
