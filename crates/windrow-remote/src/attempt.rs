@@ -101,7 +101,7 @@ impl<'a> Attempts<'a> {
             );
         }
         let (url, said) = (without_secrets(self.url), text_without_secrets(&trouble.said));
-        log::debug!("{url}: again in {wait:?}, after attempt {}: {said}", self.done);
+        log::debug!("{url}: asked again in {} ms, after attempt {}: {said}", wait.as_millis(), self.done);
         add(&self.counters.retries, 1);
         tokio::time::sleep(wait).await;
         Ok(())
