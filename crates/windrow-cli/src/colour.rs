@@ -32,7 +32,7 @@ pub(crate) fn typed(args: &[OsString]) -> Color {
         Some(rest) => rest.strip_prefix('='),
         None => None,
     });
-    own.filter_map(|value| Color::from_str(value, false).ok()).last().unwrap_or(Color::Auto)
+    own.filter_map(|value| Color::from_str(value, false).ok()).next_back().unwrap_or(Color::Auto)
 }
 
 /// Whether what is written to this has colours.

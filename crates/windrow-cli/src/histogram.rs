@@ -15,13 +15,13 @@ pub(crate) struct Bar {
     records: u64,
 }
 
-/// Lengths are counted in so many parts of each doubling, as a power of two.
+/// Lengths are counted in `1 << FINEST` parts of each doubling.
 const FINEST: u32 = 4;
-/// Nearly all lengths take so many rows at least.
+/// The least number of rows for nearly all lengths.
 const LEAST_ROWS: usize = 4;
-/// All lengths take so many rows at most, if they do not in whole doublings.
+/// The largest number of rows, unless whole doublings take more.
 const MOST_ROWS: usize = 40;
-/// One of so many lengths on either side may be far from the others.
+/// One length in this many, on either side, may be far from the others.
 const FAR: u64 = 20;
 
 /// Counts records by length; only from the shortest to the longest.
@@ -39,12 +39,15 @@ pub(crate) fn histogram(data: &Dataset) -> Result<Vec<Bar>> {
     Ok(counts.bars())
 }
 
-/// The rows as lines of at most so many columns, each with its bar.
+/// The rows as lines of at most `columns` columns, each with its bar.
 pub(crate) fn lines(bars: &[Bar], columns: usize) -> Vec<String> {
     let most = bars.iter().map(|bar| bar.records).max().unwrap_or(0).max(1);
-    let name = |bar: &Bar| match bar.from == bar.to {
-        true => text::count(bar.from),
-        false => format!("{}..{}", text::count(bar.from), text::count(bar.to)),
+    let name = |bar: &Bar| {
+        if bar.from == bar.to {
+            text::count(bar.from)
+        } else {
+            format!("{}..{}", text::count(bar.from), text::count(bar.to))
+        }
     };
     let names: Vec<String> = bars.iter().map(name).collect();
     let counts: Vec<String> = bars.iter().map(|bar| text::count(bar.records)).collect();
@@ -86,7 +89,7 @@ impl Counts {
         all.into_iter().nth(fits).unwrap_or_default()
     }
 
-    // Rows of so many parts of each doubling, from the first to the last that has a record.
+    // With `1 << parts` rows in each doubling, from the first to the last that has a record.
     fn in_parts(&self, parts: u32) -> Vec<Bar> {
         let filled = || self.0.iter().enumerate().filter(|(_, records)| **records > 0);
         let of = |fine: usize| row(span(fine, FINEST).0, parts);
@@ -195,7 +198,7 @@ mod tests {
                 (45_056, 47_103, 1)
             ]
         );
-        // Many that are far apart are in doublings, however finely the others could be told apart.
+        // Many that are far apart are in doublings, however close the others are.
         let wide = bars((0..1000).map(|i| if i < 920 { 1000 + i } else { 1 << (i % 60) }));
         assert!(wide.len() <= 64, "{wide:?}");
     }

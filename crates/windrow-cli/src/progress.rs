@@ -125,9 +125,10 @@ impl Watch for Progress<'_> {
 
 impl Drop for Progress<'_> {
     fn drop(&mut self) {
-        match self.interrupt.asked() {
-            true => self.is_stopped(),
-            false => stderr::wipe(),
+        if self.interrupt.asked() {
+            self.is_stopped();
+        } else {
+            stderr::wipe();
         }
     }
 }

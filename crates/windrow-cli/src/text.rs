@@ -27,9 +27,10 @@ pub(crate) fn one_line(error: &Error) -> String {
 /// A number of bytes as it would be typed: `64MiB` where it is a whole number of MiB.
 pub(crate) fn typed_size(bytes: u64) -> String {
     const MEBIBYTE: u64 = 1 << 20;
-    match bytes > 0 && bytes.is_multiple_of(MEBIBYTE) {
-        true => format!("{}MiB", bytes / MEBIBYTE),
-        false => bytes.to_string(),
+    if bytes > 0 && bytes.is_multiple_of(MEBIBYTE) {
+        format!("{}MiB", bytes / MEBIBYTE)
+    } else {
+        bytes.to_string()
     }
 }
 

@@ -6,9 +6,9 @@ use windrow::preview::text;
 
 /// Of fewer numbers none is far from the others.
 const LEAST: usize = 20;
-/// Of so many numbers one on either side may be far.
+/// One number in this many, on either side, may be far.
 const OF: usize = 20;
-/// Numbers are far where all of them span so many times what nearly all of them span.
+/// Numbers are far where the range of all is this many times the range of nearly all.
 const FAR: f64 = 8.0;
 
 /// Which of these numbers, which ascend, are near the others: all, unless some at the ends are far.

@@ -76,10 +76,10 @@ impl Page {
         }
         for row in rows {
             self.body.push_str("<tr>");
-            row.iter().for_each(|cell| match cell.chars().count() > LONG {
-                true => self.cell("td", " class=\"long\"", cell),
-                false => self.cell("td", "", cell),
-            });
+            for cell in row {
+                let attributes = if cell.chars().count() > LONG { " class=\"long\"" } else { "" };
+                self.cell("td", attributes, cell);
+            }
             self.body.push_str("</tr>\n");
         }
         self.body.push_str("</table></div>\n");

@@ -9,10 +9,7 @@ const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
 /// The bytes of `tokens`, whose text the library says is `text`; `None` where the tokens do not say them.
 pub(crate) fn bytes(tokens: &[String], text: &str) -> Option<Vec<u8>> {
     let bytes = of_letters(tokens);
-    match String::from_utf8_lossy(&bytes) == text {
-        true => Some(bytes),
-        false => of_names(tokens, text),
-    }
+    if String::from_utf8_lossy(&bytes) == text { Some(bytes) } else { of_names(tokens, text) }
 }
 
 // Each letter is a byte, in a token that has no others.

@@ -16,7 +16,7 @@ pub(super) struct At {
 /// What is counted.
 #[derive(Clone, Copy)]
 pub(super) enum Unit {
-    /// Bytes, and beside them so many of another thing.
+    /// Bytes, and the number of another thing that was done with them.
     Bytes {
         beside: u64,
         one: &'static str,
@@ -32,7 +32,7 @@ pub(super) fn said(doing: &str, at: &At) -> String {
     }
 }
 
-/// A line for a terminal, at most so many columns: what matters less is left out where there is no room.
+/// A line for a terminal, at most `columns` wide: what matters less is left out where there is no room.
 pub(super) fn drawn(doing: &str, at: &At, per_second: Option<f64>, columns: usize) -> String {
     let share = (at.total > 0).then(|| (at.done as f64 / at.total as f64).min(1.0));
     let percent = share.map(|share| format!("{:>3.0} %", (share * 100.0).floor()));
