@@ -3,8 +3,9 @@
     python3 reliability/s3_store.py ROOT KEY SECRET
 
 Prints its URL and serves clients that sign with that key, until its input ends. The line `{"pattern": "^PUT ", "after": 1}` on its
-input denies requests from then on: those whose `METHOD /path` matches, except the first; `{}` denies none. Each line is answered by
-the number of requests that the line before denied. What the tests never ask for, such as multipart uploads, is not implemented.
+input denies requests from then on: those whose `METHOD /path` matches, except the first; `{}` denies none. `{"lists": false}` serves
+whoever may get objects but not list them: listings are denied, and so is what is not there. Each line is answered by the number of
+requests that the line before denied. What the tests never ask for, such as multipart uploads, is not implemented.
 """
 
 from __future__ import annotations
@@ -50,10 +51,11 @@ class Refused(Exception):
 
 
 class Denied:
-    """Which requests are denied: those that match the pattern, except the first ones; without a pattern, none."""
+    """Which requests are denied: those that match the pattern, except the first ones; without a pattern, none. Where nothing may be
+    listed, what is not there is denied, too."""
 
-    def __init__(self, pattern: str | None = None, after: int = 0) -> None:
-        self.pattern, self.left, self.count = pattern, after, 0
+    def __init__(self, pattern: str | None = None, after: int = 0, lists: bool = True) -> None:
+        self.pattern, self.left, self.count, self.lists = pattern, after, 0, lists
         self.lock = threading.Lock()
 
     def holds(self, request: Request) -> bool:
@@ -63,6 +65,14 @@ class Denied:
             self.left -= 1
             self.count += self.left < 0
             return self.left < 0
+
+    def code_of(self, refused: Refused) -> str:
+        """What is said of a request that is refused."""
+        if self.lists or refused.code != "NoSuchKey":
+            return refused.code
+        with self.lock:
+            self.count += 1
+        return "AccessDenied"
 
 
 class Store(Server):
@@ -81,6 +91,8 @@ class Store(Server):
             raise Refused("NoSuchBucket")
         query, file = request.query, self.root / bucket / key
         if request.method == "GET" and not key and query.get("list-type") == "2" and query.keys() <= LISTED_BY:
+            if not self.denied.lists:
+                raise Refused("NoSuchKey")
             return 200, listing(self.root, bucket, query, lambda file: about(file.read_bytes())), {}
         if key and not query and request.method in ("GET", "HEAD"):
             return self.get(file, request)
@@ -143,8 +155,9 @@ class Client(Connection):
                 status, body, more = self.server.answer(request)
             except (Refused, OSError) as error:
                 refused = error if isinstance(error, Refused) else Refused("InternalError", str(error))
-                said = f"<Error><Code>{refused.code}</Code><Message>{escape(refused.message)}</Message></Error>"
-                status, body, more = STATUS[refused.code], said.encode(), {}
+                code = self.server.denied.code_of(refused)
+                said = f"<Error><Code>{code}</Code><Message>{escape(refused.message)}</Message></Error>"
+                status, body, more = STATUS[code], said.encode(), {}
         self.wfile.write(head(status, len(body), more) + (b"" if request.method == "HEAD" else body))
         return True
 

@@ -98,6 +98,7 @@ struct Inner {
     place: Place,
     hint: Option<String>,
     cause: Option<Box<dyn std::error::Error + Send + Sync>>,
+    is_like_absent: bool,
 }
 
 /// `std::result::Result` with windrow's error.
@@ -112,6 +113,7 @@ impl Error {
             place: Place::default(),
             hint: None,
             cause: None,
+            is_like_absent: false,
         }))
     }
 
@@ -229,16 +231,29 @@ impl Error {
         if self.place().record == Some(inside) { self.record(outside) } else { self }
     }
 
+    /// Marks the refusal of a store that refuses what is not there, too: whoever may read objects but not list them gets 403
+    /// for both. What need not be there [is absent](Error::is_absent) then.
+    #[must_use]
+    pub fn like_absent(mut self) -> Self {
+        self.0.is_like_absent = true;
+        self
+    }
+
+    /// Nothing is there; or a store refuses to say so, as [`Error::like_absent`] has it.
+    pub fn is_absent(&self) -> bool {
+        self.kind() == Kind::NotFound || self.0.is_like_absent
+    }
+
     /// Stopped, or refused by the system, as when too many files are open or a store does not answer: nothing is known of the
-    /// data then.
+    /// data then. Not what [is absent](Error::is_absent).
     pub fn is_of_the_run(&self) -> bool {
-        matches!(self.kind(), Kind::Interrupted | Kind::Io | Kind::Memory)
+        matches!(self.kind(), Kind::Interrupted | Kind::Io | Kind::Memory) && !self.is_absent()
     }
 
     /// Copies the error for another caller who waited for it; of its cause only the text.
     #[must_use]
     pub fn again(&self) -> Self {
-        let Inner { kind, message, place, hint, cause } = self.0.as_ref();
+        let Inner { kind, message, place, hint, cause, is_like_absent } = self.0.as_ref();
         let cause = cause.as_ref().map(|cause| cause.to_string().into());
         Error(Box::new(Inner {
             kind: *kind,
@@ -246,6 +261,7 @@ impl Error {
             place: place.clone(),
             hint: hint.clone(),
             cause,
+            is_like_absent: *is_like_absent,
         }))
     }
 

@@ -8,10 +8,11 @@ use windrow_core::{Error, Kind, PerProcess, Result};
 
 use crate::attempt::{Attempts, Deadline, Pace};
 use crate::backend::{self, Answer, Backend, Meta};
-use crate::listing::{Copies, Listed, Names};
+use crate::listing::{Copies, Listed, Names, Refusals};
 use crate::net;
 use crate::options::Options;
 use crate::stats::Counters;
+use crate::trouble::What;
 use crate::url::Location;
 
 /// A bucket, a web server or a data set of the Hub.
@@ -20,12 +21,21 @@ pub(crate) struct Place {
     pub(crate) options: Options,
     backend: PerProcess<OnceLock<Arc<dyn Backend>>>,
     listed: PerProcess<Mutex<Vec<Listed>>>,
-    /// Single objects that were asked for; `None` for what is not there.
-    asked: PerProcess<Mutex<HashMap<String, Option<Meta>>>>,
+    /// Single objects that were asked for.
+    asked: PerProcess<Mutex<HashMap<String, Asked>>>,
+    pub(crate) refusals: Refusals,
     pub(crate) names: Names,
     pub(crate) copies: Copies,
     pub(crate) counters: PerProcess<Arc<Counters>>,
     pub(crate) pace: Arc<Pace>,
+}
+
+/// What a store said of an object.
+enum Asked {
+    There(Meta),
+    Nothing,
+    /// 403.
+    Refused(Error),
 }
 
 impl Place {
@@ -36,6 +46,7 @@ impl Place {
             backend: PerProcess::new(OnceLock::new),
             listed: PerProcess::new(Mutex::default),
             asked: PerProcess::new(Mutex::default),
+            refusals: Refusals::default(),
             names: Names::default(),
             copies: Copies::default(),
             counters: PerProcess::new(Arc::default),
@@ -66,7 +77,7 @@ impl Place {
         self.listed().clear();
         self.names.forget();
         self.copies.forget();
-        self.asked.get().lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.asked().clear();
     }
 
     pub(crate) fn backend(&self) -> Result<Arc<dyn Backend>> {
@@ -108,29 +119,38 @@ impl Place {
         })
     }
 
-    /// Size and version of an object; asked for once.
-    pub(crate) fn head(&self, key: &str) -> Result<Meta> {
-        let asked = || self.asked.get().lock().unwrap_or_else(PoisonError::into_inner);
-        let known = asked().get(key).cloned();
-        match known {
-            Some(Some(meta)) => return Ok(meta),
-            Some(None) => return Err(Error::not_found("cannot find it").at(self.url(key))),
-            None => {}
-        }
-        let found = self.ask_head(key);
-        match &found {
-            Ok(meta) => {
-                asked().insert(key.to_string(), Some(meta.clone()));
-            }
-            Err(e) if e.kind() == Kind::NotFound => {
-                asked().insert(key.to_string(), None);
-            }
-            Err(_) => {}
-        }
-        found
+    fn asked(&self) -> MutexGuard<'_, HashMap<String, Asked>> {
+        self.asked.get().lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ask_head(&self, key: &str) -> Result<Meta> {
+    /// Whether the store refused to say what is at a key.
+    pub(crate) fn is_refused(&self, key: &str) -> bool {
+        matches!(self.asked().get(key), Some(Asked::Refused(_)))
+    }
+
+    /// Size and version of an object; asked for once.
+    pub(crate) fn head(&self, key: &str) -> Result<Meta> {
+        match self.asked().get(key) {
+            Some(Asked::There(meta)) => return Ok(meta.clone()),
+            Some(Asked::Nothing) => return Err(Error::not_found("cannot find it").at(self.url(key))),
+            Some(Asked::Refused(error)) => return Err(error.again()),
+            None => {}
+        }
+        let found = match self.ask_head(key) {
+            Ok(Ok(meta)) => {
+                self.asked().insert(key.to_string(), Asked::There(meta.clone()));
+                return Ok(meta);
+            }
+            Ok(Err(refused)) => (Asked::Refused(refused.again()), refused),
+            Err(e) if e.kind() == Kind::NotFound => (Asked::Nothing, e),
+            Err(e) => return Err(e),
+        };
+        self.asked().insert(key.to_string(), found.0);
+        Err(found.1)
+    }
+
+    // What is refused is the inner error.
+    fn ask_head(&self, key: &str) -> Result<Result<Meta>> {
         let (backend, url, counters) = (self.backend()?, self.url(key), self.counters.get().clone());
         let deadline = Deadline::within(self.options.timeout);
         let key = key.to_string();
@@ -138,7 +158,10 @@ impl Place {
             let mut attempts = Attempts::new(deadline, &counters, "find it", &url);
             loop {
                 match attempts.attempt(backend.head(&key)).await {
-                    Ok(meta) => return Ok(meta),
+                    Ok(meta) => return Ok(Ok(meta)),
+                    Err(trouble) if trouble.what == What::Denied => {
+                        return Ok(Err(trouble.into_error("find it", &url)));
+                    }
                     Err(trouble) => attempts.after(trouble).await?,
                 }
             }

@@ -6,7 +6,7 @@ use windrow_core::store::{Entry, Object, Store, Traffic, Walked, key};
 use windrow_core::{Error, Kind, Result};
 
 use crate::backend;
-use crate::listing::{entry, folder};
+use crate::listing::{entry, folder, is_own};
 use crate::object::RemoteObject;
 use crate::options::Options;
 use crate::place::Place;
@@ -119,40 +119,9 @@ impl Store for Remote {
     }
 
     fn entry(&self, key: &str) -> Result<Entry> {
-        if key.is_empty() {
-            return Ok(folder(key));
-        }
-        let missing = || Error::not_found("cannot find it").at(self.display(key));
-        if let Some(known) = self.0.known(key) {
-            return known.ok_or_else(missing);
-        }
-        let is_folder = || match self.0.list(key) {
-            Ok(found) => Ok(!found.is_empty()),
-            Err(e) if e.kind() == Kind::NotFound => Ok(false),
-            Err(e) => Err(e),
-        };
-        // One of two questions decides; the more likely one is asked first.
-        let is_web = self.0.location().scheme == Scheme::Http;
-        let is_hub = self.0.location().scheme == Scheme::Hf;
-        let looks_like_a_file = key::name_of(key).contains('.');
-        if !looks_like_a_file && is_folder()? {
-            return Ok(folder(key));
-        }
-        if looks_like_a_file && let Some(known) = self.0.by_name(key)? {
-            return known.ok_or_else(missing);
-        }
-        match self.0.head(key) {
-            Ok(meta) => Ok(entry(meta)),
-            Err(e) if e.kind() == Kind::NotFound && is_web && !looks_like_a_file => Err(e.hint(
-                "a web server lists no folders: name a file, or a folder whose windrow.json lists the files: `windrow manifest` writes one",
-            )),
-            Err(e) if e.kind() == Kind::NotFound && !is_web && looks_like_a_file => match self.0.list(key) {
-                Ok(found) if !found.is_empty() => Ok(folder(key)),
-                // The listing of a bucket is found, whatever is in it: it says that there is no bucket.
-                Err(of_list) if of_list.kind() != Kind::NotFound || !is_hub => Err(of_list),
-                Ok(_) | Err(_) => Err(e),
-            },
-            Err(e) => Err(e),
+        match key {
+            "" => Ok(folder(key)),
+            key => self.ask_for(key).map_err(|e| self.0.perhaps_absent(key, e)),
         }
     }
 
@@ -195,5 +164,55 @@ impl Store for Remote {
 
     fn traffic(&self) -> Option<Traffic> {
         Some(self.0.counters.get().now())
+    }
+}
+
+impl Remote {
+    // What is at a key. One of two questions tells; the one that is likely to is asked first.
+    fn ask_for(&self, key: &str) -> Result<Entry> {
+        let missing = || Error::not_found("cannot find it").at(self.display(key));
+        if let Some(known) = self.0.known(key) {
+            return known.ok_or_else(missing);
+        }
+        let is_folder = || match self.0.list(key) {
+            Ok(found) => Ok(!found.is_empty()),
+            Err(e) if e.kind() == Kind::NotFound || self.0.refusals.has_listing() => Ok(false),
+            Err(e) => Err(e),
+        };
+        let looks_like_a_file = key::name_of(key).contains('.');
+        if !looks_like_a_file && is_folder()? {
+            return Ok(folder(key));
+        }
+        if looks_like_a_file && let Some(known) = self.0.by_name(key)? {
+            return known.ok_or_else(missing);
+        }
+        match self.0.head(key) {
+            Ok(meta) => Ok(entry(meta)),
+            Err(e) => self.not_an_object(key, looks_like_a_file, e),
+        }
+    }
+
+    // What is at a key where no object is, or where that is refused.
+    fn not_an_object(&self, key: &str, looks_like_a_file: bool, error: Error) -> Result<Entry> {
+        let is_refused = self.0.is_refused(key);
+        if !is_refused && error.kind() != Kind::NotFound {
+            return Err(error);
+        }
+        let scheme = self.0.location().scheme;
+        match scheme {
+            Scheme::Http if looks_like_a_file || is_refused => Err(error),
+            Scheme::Http => Err(error.hint(
+                "a web server lists no folders: name a file, or a folder whose windrow.json lists the files: `windrow manifest` writes one",
+            )),
+            // It was listed before.
+            _ if !looks_like_a_file || (is_refused && is_own(key)) => Err(error),
+            _ => match self.0.list(key) {
+                Ok(found) if !found.is_empty() => Ok(folder(key)),
+                _ if is_refused || self.0.refusals.has_listing() => Err(error),
+                // The listing of a bucket is found, whatever is in it: it says that there is no bucket.
+                Err(e) if e.kind() != Kind::NotFound || scheme != Scheme::Hf => Err(e),
+                Ok(_) | Err(_) => Err(error),
+            },
+        }
     }
 }

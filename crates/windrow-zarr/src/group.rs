@@ -6,7 +6,7 @@ use serde_json::Value;
 use windrow_core::format::{Options, Probe};
 use windrow_core::source::FileInfo;
 use windrow_core::store::{Object, Store, key, open_if_there, read_small};
-use windrow_core::{DType, Element, Error, Kind, Result};
+use windrow_core::{DType, Element, Error, Result};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::array::{Array, Wanted};
@@ -263,8 +263,8 @@ fn refuse(options: &Options, probe: &Probe) -> Result<()> {
 fn max_token_id(store: &dyn Store, folder: &str) -> Result<(Arc<dyn Object>, u64)> {
     let (object, is_v3) = match store.open(&key::below(folder, METADATA_V3)) {
         Ok(object) => (object, true),
-        Err(e) if e.kind() == Kind::NotFound => match store.open(&key::below(folder, ".zattrs")) {
-            Err(e) if e.kind() == Kind::NotFound => {
+        Err(e) if e.is_absent() => match store.open(&key::below(folder, ".zattrs")) {
+            Err(e) if e.is_absent() => {
                 return Err(Error::corrupt(format!("the group has no attribute {MAX_ID}"))
                     .at(store.display(folder))
                     .field(MAX_ID));

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use windrow_core::store::{Object, Store, key};
-use windrow_core::{DType, Error, Kind, Result};
+use windrow_core::{DType, Error, Result};
 use zarrs::array::{ArrayMetadata, DataType};
 use zarrs::metadata::v2::{ArrayMetadataV2, DataTypeMetadataV2, MetadataV2};
 use zarrs::metadata_ext::chunk_grid::regular::RegularChunkGridConfiguration;
@@ -21,7 +21,7 @@ pub(crate) const MOST_METADATA: u64 = 4 << 20;
 pub(crate) fn open(store: &dyn Store, folder: &str) -> Result<Arc<dyn Object>> {
     for name in [METADATA_V3, METADATA_V2] {
         match store.open(&key::below(folder, name)) {
-            Err(e) if e.kind() == Kind::NotFound => {}
+            Err(e) if e.is_absent() => {}
             found => return found,
         }
     }

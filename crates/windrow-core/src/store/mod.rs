@@ -66,7 +66,7 @@ pub use traffic::{StoreSet, Traffic};
 pub use url::is_url;
 pub use version::Version;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 pub use crate::secrets::{text_without_secrets, without_secrets};
 
 /// A place that holds objects: a folder, memory, a bucket.
@@ -289,7 +289,7 @@ pub trait Object: Send + Sync {
 /// The object at `key`, opened; `None` when nothing, or a folder, is there. Any other failure is an error.
 ///
 /// # Errors
-/// What [`Store::entry`] and [`Store::open`] say, but for `NotFound`.
+/// What [`Store::entry`] and [`Store::open`] say, but for what [is absent](Error::is_absent).
 pub fn open_if_there(store: &dyn Store, key: &str) -> Result<Option<Arc<dyn Object>>> {
     match entry_if_there(store, key)? {
         Some(entry) if !entry.is_folder => store.open(key).map(Some),
@@ -300,11 +300,11 @@ pub fn open_if_there(store: &dyn Store, key: &str) -> Result<Option<Arc<dyn Obje
 /// What is at `key`; `None` when nothing is there. Any other failure is an error.
 ///
 /// # Errors
-/// What [`Store::entry`] says, but for `NotFound`.
+/// What [`Store::entry`] says, but for what [is absent](Error::is_absent).
 pub fn entry_if_there(store: &dyn Store, key: &str) -> Result<Option<Entry>> {
     match store.entry(key) {
         Ok(entry) => Ok(Some(entry)),
-        Err(e) if e.kind() == Kind::NotFound => Ok(None),
+        Err(e) if e.is_absent() => Ok(None),
         Err(e) => Err(e),
     }
 }

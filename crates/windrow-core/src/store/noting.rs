@@ -265,9 +265,12 @@ mod tests {
             assert_eq!((error.kind(), error.message()), (kind, "refused"));
             assert_eq!(error.place().file.as_deref(), Some("a.idx"));
         }
-        // What is not there is a no.
+        // What is not there is a no, and so is what a store refuses as it refuses what is not there.
         let store = store(Kind::NotFound);
         assert_eq!(look(&store).unwrap(), (false, true));
+        let noted = Noted::default();
+        let refused = || Err::<(), _>(Error::new(Kind::Io, "403").like_absent());
+        assert!(noted.during(|| noted.pass(refused())).unwrap().is_err());
         // And one look says nothing of the next.
         assert!(store.entry("a.idx").is_err());
         assert_eq!(look(&store).unwrap(), (false, true));

@@ -179,7 +179,7 @@ fn list(probe: &Probe) -> Result<Vec<String>> {
     // Where that folder is, even an empty one, tensors beside it are none of the data set.
     let is_nested = match probe.store.entry(&nested) {
         Ok(entry) => entry.is_folder,
-        Err(e) if e.kind() == Kind::NotFound => false,
+        Err(e) if e.is_absent() => false,
         Err(e) => return Err(e),
     };
     let folder = if is_nested { nested } else { probe.key.clone() };

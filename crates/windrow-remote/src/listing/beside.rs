@@ -13,6 +13,7 @@ use super::names::start_of;
 use crate::attempt::{Attempts, Deadline};
 use crate::net;
 use crate::place::Place;
+use crate::trouble::What;
 use crate::url::Scheme;
 
 impl Place {
@@ -23,7 +24,7 @@ impl Place {
     /// What the store says.
     pub(crate) fn by_name(&self, key: &str) -> Result<Option<Option<Entry>>> {
         // Web servers and the Hub list no names: nothing is asked, and nothing counted.
-        if matches!(self.location().scheme, Scheme::Http | Scheme::Hf) {
+        if matches!(self.location().scheme, Scheme::Http | Scheme::Hf) || self.refusals.has_listing() {
             return Ok(None);
         }
         let start = start_of(key);
@@ -41,12 +42,15 @@ impl Place {
             let ask = async |start: String| {
                 let mut attempts = Attempts::new(deadline, &counters, "find it", &url);
                 // Whoever may read an object need not be allowed to list; and what fails for now is asked for by itself, and again.
-                attempts.attempt(backend.names(&start)).await.unwrap_or_default()
+                attempts.attempt(backend.names(&start)).await.map_err(|trouble| trouble.what)
             };
             Ok(join_all(asked.into_iter().map(ask)).await)
         })?;
         for (start, found) in starts.into_iter().zip(found) {
-            self.names.keep(start, found);
+            if found.as_ref().is_err_and(|what| *what == What::Denied) {
+                self.refusals.note_listing();
+            }
+            self.names.keep(start, found.unwrap_or_default());
         }
         Ok(self.names.known(start).flatten().map(|objects| entry_among(&objects, key)))
     }

@@ -12,6 +12,7 @@ use crate::attempt::{Attempts, Deadline};
 use crate::backend::Meta;
 use crate::net;
 use crate::place::Place;
+use crate::trouble::What;
 
 /// From this number of objects on, a manifest is worth its while.
 const MANY: usize = 10_000;
@@ -26,9 +27,28 @@ impl Place {
         if let Some(manifest::Objects { objects, lacks }) = manifested {
             return Ok(self.keep_listed(prefix, objects, lacks));
         }
-        let objects = self.list_again(prefix)?;
+        let objects = match self.list_again(prefix) {
+            // What manifests name is all that is known then.
+            Err(refused) if self.refusals.has_listing() => {
+                let of_data = manifest::objects_of_data(self, prefix).ok().flatten();
+                let found = of_data.or_else(|| self.listed_above(prefix));
+                let Some(manifest::Objects { objects, lacks }) = found else { return Err(refused) };
+                return Ok(self.keep_listed(prefix, objects, lacks));
+            }
+            listed => listed?,
+        };
         self.tell_of_many(prefix, &objects);
         Ok(objects)
+    }
+
+    // What a folder above it, which was listed, has below it.
+    fn listed_above(&self, prefix: &str) -> Option<manifest::Objects> {
+        let listed = self.listed();
+        let above =
+            listed.iter().find(|above| key::is_below(&above.folder, prefix) && above.lacks != Lacks::Most)?;
+        let below = above.objects.iter().filter(|meta| key::is_below(prefix, &meta.key));
+        let objects: Vec<Meta> = below.cloned().collect();
+        (!objects.is_empty()).then_some(manifest::Objects { objects, lacks: above.lacks })
     }
 
     /// What the store itself lists below a folder, sorted by key.
@@ -58,6 +78,11 @@ impl Place {
     }
 
     fn ask_list(&self, prefix: &str) -> Result<Vec<Meta>> {
+        self.ask_pages(prefix)?.inspect_err(|_| self.refusals.note_listing())
+    }
+
+    // What is refused is the inner error.
+    fn ask_pages(&self, prefix: &str) -> Result<Result<Vec<Meta>>> {
         let (backend, url, counters) = (self.backend()?, self.url(prefix), self.counters.get().clone());
         let (timeout, prefix) = (self.options.timeout, prefix.to_string());
         net::wait(async move {
@@ -70,7 +95,10 @@ impl Place {
                     attempts.again_within(timeout);
                 }
                 match listed {
-                    Ok(()) => return Ok(found),
+                    Ok(()) => return Ok(Ok(found)),
+                    Err(trouble) if trouble.what == What::Denied => {
+                        return Ok(Err(trouble.into_error("list the folder", &url)));
+                    }
                     Err(trouble) => attempts.after(trouble).await?,
                 }
             }

@@ -50,12 +50,23 @@ struct Manifest {
 /// # Errors
 /// `Corrupt` for one that cannot be understood; `Io`.
 pub(crate) fn objects(place: &Place, folder: &str) -> Result<Option<Objects>> {
-    let is_web = match place.location().scheme {
+    match place.location().scheme {
         // A commit is listed with one request for each 1,000 files, and cannot name itself.
-        Scheme::Hf => return Ok(None),
-        Scheme::Http => true,
-        Scheme::S3 | Scheme::Gs | Scheme::Az => false,
-    };
+        Scheme::Hf => Ok(None),
+        Scheme::Http => found(place, folder, true),
+        Scheme::S3 | Scheme::Gs | Scheme::Az => found(place, folder, false),
+    }
+}
+
+/// The same of a store that refuses to list: what a manifest names as the files of the data is all that is known.
+///
+/// # Errors
+/// As [`objects`]; that the manifest is refused, too.
+pub(crate) fn objects_of_data(place: &Place, folder: &str) -> Result<Option<Objects>> {
+    found(place, folder, true)
+}
+
+fn found(place: &Place, folder: &str, is_web: bool) -> Result<Option<Objects>> {
     let key = key::below(folder, MANIFEST_FILE);
     let Some(Beginning { mut bytes, size, tag }) = beginning(place, &key, is_web)? else { return Ok(None) };
     // It says by numbers where the parts lie, and each is asked for when it is first read.

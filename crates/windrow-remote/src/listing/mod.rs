@@ -5,6 +5,7 @@
 //! * `manifest`: what a folder's manifest lists;
 //! * `beside`: an object and its neighbours in one listing;
 //! * `names`: objects whose names begin alike;
+//! * `refusals`: what a store refuses to say, present or not;
 //! * `opened`: objects opened last, so that they are not asked for again.
 
 mod beside;
@@ -13,7 +14,9 @@ mod folder;
 mod manifest;
 mod names;
 mod opened;
+mod refusals;
 
 pub(crate) use entries::{Listed, entry, folder};
 pub(crate) use names::Names;
 pub(crate) use opened::Copies;
+pub(crate) use refusals::{Refusals, is_own};

@@ -66,6 +66,11 @@ impl S3 {
         self.server.lock().unwrap().ask(&json!({"pattern": pattern, "after": after}));
     }
 
+    /// From now on, objects may be read but not listed, as with the rights to `GetObject` alone: what is not there is denied.
+    pub(crate) fn list_nothing(&self) {
+        self.server.lock().unwrap().ask(&json!({"lists": false}));
+    }
+
     /// From now on, none are denied. Returns how many were.
     pub(crate) fn allow(&self) -> u64 {
         self.server.lock().unwrap().ask(&json!({})).parse().unwrap()
