@@ -10,6 +10,8 @@ pub(crate) struct Trouble {
     pub(crate) what: What,
     /// In words: the status and what the server said, or what broke.
     pub(crate) said: String,
+    /// The region that the bucket is in, where the store said that it is another one.
+    pub(crate) region: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,12 @@ pub(crate) enum What {
     NotFound,
     /// 401, 403.
     Denied,
+    /// The credentials were right once.
+    Expired,
+    /// The clock of this machine is wrong.
+    Skewed,
+    /// The bucket is in another region.
+    Elsewhere,
     /// The object is another one by now.
     Changed,
     /// The server gives the whole object whatever range is asked for.
@@ -39,7 +47,7 @@ pub(crate) enum What {
 
 impl Trouble {
     pub(crate) fn new(what: What, said: impl Into<String>) -> Trouble {
-        Trouble { what, said: said.into() }
+        Trouble { what, said: said.into(), region: None }
     }
 
     pub(crate) fn passing(said: impl Into<String>) -> Trouble {
@@ -56,7 +64,24 @@ impl Trouble {
             501 => What::NotImplemented,
             _ => What::Lasting,
         };
-        Trouble::new(what, said)
+        Trouble::new(what, said).by_code()
+    }
+
+    /// The same by the code in what was said, which tells more than a status: stores use 400, 401, 403 and 301 for the same.
+    pub(crate) fn by_code(mut self) -> Trouble {
+        let has = |words: &[&str]| words.iter().any(|word| self.said.contains(word));
+        let what = match self.what {
+            What::Denied | What::Lasting if has(&EXPIRED) => What::Expired,
+            What::Denied | What::Lasting if has(&["RequestTimeTooSkewed"]) => What::Skewed,
+            What::Denied | What::Lasting if has(&ELSEWHERE) => What::Elsewhere,
+            what => what,
+        };
+        if what == What::Elsewhere && self.region.is_none() {
+            let named = self.said.split_once("<Region>").and_then(|(_, rest)| rest.split_once("</Region>"));
+            self.region = named.map(|(region, _)| region.to_string());
+        }
+        self.what = what;
+        self
     }
 
     /// The error for a person, of what was asked of `url`.
@@ -64,8 +89,17 @@ impl Trouble {
         let said = shortened(&self.said);
         match self.what {
             What::NotFound => not_found(&said).at(url),
-            What::Denied => {
-                Error::new(Kind::Io, format!("cannot {doing}: {said}")).at(url).hint(denied_hint(&said, url))
+            What::Denied | What::Expired | What::Skewed | What::Elsewhere => {
+                let hint = match self.what {
+                    _ if is_signed(url) => SIGN_AGAIN.to_string(),
+                    What::Expired => {
+                        "the credentials have expired: renew them and start again; the state still fits".to_string()
+                    }
+                    What::Skewed => "the clock of this machine is wrong: set it, for example by NTP".to_string(),
+                    What::Elsewhere => elsewhere_hint(self.region.as_deref()),
+                    _ => credentials_hint(url).to_string(),
+                };
+                Error::new(Kind::Io, format!("cannot {doing}: {said}")).at(url).hint(hint)
             }
             What::Changed => Error::new(Kind::Stale, "the object was replaced since it was opened")
                 .at(url)
@@ -126,28 +160,59 @@ fn not_found(said: &str) -> Error {
     }
 }
 
-fn denied_hint(said: &str, url: &str) -> String {
-    let has = |word: &str| said.contains(word);
-    if has("ExpiredToken") || has("token has expired") || has("TokenRefreshRequired") {
-        return "the credentials have expired: renew them and start again; the state still fits".to_string();
+/// What stores say of credentials that were right once.
+const EXPIRED: [&str; 3] = ["ExpiredToken", "token has expired", "TokenRefreshRequired"];
+/// And of a region that is not the bucket's.
+const ELSEWHERE: [&str; 4] = [
+    "AuthorizationHeaderMalformed",
+    "PermanentRedirect",
+    "IllegalLocationConstraintException",
+    "redirect without LOCATION",
+];
+
+const SIGN_AGAIN: &str = "the URL is signed, and its signature has expired or is not for this: sign it again; what was fetched is kept, and \
+                          the state still fits";
+
+// Whether its query is a signature, as AWS, Google, Azure and CloudFront call theirs.
+fn is_signed(url: &str) -> bool {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    query.split('&').any(|part| {
+        let name = part.split('=').next().unwrap_or_default().to_ascii_lowercase();
+        matches!(name.as_str(), "x-amz-signature" | "x-goog-signature" | "sig" | "signature")
+    })
+}
+
+fn elsewhere_hint(region: Option<&str>) -> String {
+    match region {
+        Some(region) => format!(
+            "the bucket is in the region {region}: set AWS_REGION={region} or @store_options={{\"region\": …}}@"
+        ),
+        None => {
+            "the bucket is in another region: set AWS_REGION or @store_options={\"region\": …}@".to_string()
+        }
     }
-    if has("RequestTimeTooSkewed") {
-        return "the clock of this machine is wrong".to_string();
-    }
-    if has("AuthorizationHeaderMalformed") || has("PermanentRedirect") {
-        return "the bucket is in another region: set AWS_REGION or @store_options={\"region\": …}@"
-            .to_string();
-    }
+}
+
+fn credentials_hint(url: &str) -> &'static str {
     let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
     match scheme {
-        "s3" => "credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or the instance's role; \
-                 without any, requests are unsigned, which only public buckets answer",
-        "gs" => "credentials come from GOOGLE_APPLICATION_CREDENTIALS, `gcloud auth application-default login` or the instance",
-        "az" | "azure" => "credentials come from AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT_NAME with a key or token",
-        "hf" => "log in with `huggingface-cli login`, or set HF_TOKEN; a gated data set must be asked for on its page",
-        _ => "give what the server asks for, for example @store_options={\"headers\": {\"Authorization\": …}}@",
+        "s3" => {
+            "credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or the instance's role; \
+                 without any, requests are unsigned, which only public buckets answer"
+        }
+        "gs" => {
+            "credentials come from GOOGLE_APPLICATION_CREDENTIALS, `gcloud auth application-default login` or the instance"
+        }
+        "az" | "azure" => {
+            "credentials come from AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT_NAME with a key or token"
+        }
+        "hf" => {
+            "log in with `huggingface-cli login`, or set HF_TOKEN; a gated data set must be asked for on its page"
+        }
+        _ => {
+            "give what the server asks for, for example @store_options={\"headers\": {\"Authorization\": …}}@"
+        }
     }
-    .to_string()
 }
 
 /// Bodies of errors may be pages of HTML.

@@ -4,16 +4,24 @@ use std::sync::Arc;
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use windrow_core::{Error, Result};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::Backend;
+use super::answered::Noting;
 use super::aws_profile::{Profile, set};
-use super::cloud::{Cloud, Noting, client_options, no_retries, refused};
+use super::cloud::{Client, Cloud, client_options, no_retries, refused};
 use super::near::has_metadata_service;
 use crate::options::Options;
 use crate::url::Location;
 
 /// The store of a bucket.
 pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Backend>> {
+    let (location, options) = (location.clone(), options.clone());
+    Ok(Arc::new(Cloud::renewed_by(Arc::new(move |region| client(&location, &options, region)))?))
+}
+
+// With the credentials that the settings have now, and the region where one is given.
+fn client(location: &Location, options: &Options, in_region: Option<&str>) -> Result<Client> {
     let bucket = location.root.trim_start_matches("s3://");
     let profile = Profile::of_environment(options)?;
     let endpoint = endpoint(options, &profile)?;
@@ -29,9 +37,7 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Bac
     }
     let region = options.get(&["region", "region_name", "aws_region"]).map(str::to_string);
     let region = region.or_else(|| set("AWS_REGION")).or_else(|| set("AWS_DEFAULT_REGION"));
-    if let Some(region) = region.or_else(|| profile.get("region")) {
-        builder = builder.with_region(region);
-    }
+    let region = region.or_else(|| profile.get("region"));
     let mut is_signed =
         ["AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"]
             .iter()
@@ -51,7 +57,7 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Bac
     }
     for (name, value) in &options.store {
         let name = match name.as_str() {
-            "endpoint_url" | "anon" | "unsigned" | "region_name" => continue,
+            "endpoint_url" | "anon" | "unsigned" | "region_name" | "region" | "aws_region" => continue,
             "key" => "access_key_id",
             "secret" => "secret_access_key",
             other => other,
@@ -75,7 +81,22 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Bac
     if options.is_anonymous() || !is_signed {
         builder = builder.with_skip_signature(true);
     }
-    Ok(Arc::new(Cloud::new(builder.build().map_err(|e| refused(e, &location.root))?)))
+    let region = in_region.map(str::to_string).or(region);
+    if let Some(region) = &region {
+        builder = builder.with_region(region);
+    }
+    let credentials = credentials_of(&builder);
+    Ok(Client::new(builder.build().map_err(|e| refused(e, &location.root))?).with(credentials, region))
+}
+
+// What tells keys from others. Those that a service gives are others each time they are asked for.
+fn credentials_of(builder: &AmazonS3Builder) -> u64 {
+    use AmazonS3ConfigKey::{AccessKeyId, SecretAccessKey, Token};
+    let said = [AccessKeyId, SecretAccessKey, Token].map(|key| builder.get_config_value(&key));
+    match &said[0] {
+        Some(_) => xxh3_64(format!("{said:?}").as_bytes()),
+        None => fastrand::u64(..),
+    }
 }
 
 // What the environment says but for the endpoint, which has an order of its own.

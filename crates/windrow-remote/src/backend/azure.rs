@@ -6,8 +6,9 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use windrow_core::Result;
 
 use super::Backend;
+use super::answered::Noting;
 use super::aws::unknown;
-use super::cloud::{Cloud, Noting, client_options, missing, no_retries, refused};
+use super::cloud::{Client, Cloud, client_options, missing, no_retries, refused};
 use crate::options::Options;
 use crate::url::Location;
 
@@ -53,7 +54,7 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Bac
     if options.is_anonymous() {
         builder = builder.with_skip_signature(true);
     }
-    Ok(Arc::new(Cloud::new(builder.build().map_err(|e| refused(e, &location.root))?)))
+    Ok(Arc::new(Cloud::new(Client::new(builder.build().map_err(|e| refused(e, &location.root))?))))
 }
 
 // `Name=value;Name=value`, where a value may hold `=`.

@@ -1,23 +1,22 @@
 //! S3, Google Cloud Storage and Azure through `object_store`, which knows how each signs, lists and names its errors.
 
-use std::cell::Cell;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
-use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
-};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::multipart::MultipartStore;
 use object_store::path::Path;
 use object_store::{
-    Attribute, Attributes, ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore, RetryConfig,
+    Attribute, Attributes, ClientOptions, GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore,
+    RetryConfig,
 };
 use windrow_core::store::key;
 use windrow_core::{Error, Kind};
 
+use super::answered::{in_words, noted};
 use super::encoding::Encodings;
 use super::kept_hash::hash_among;
 use super::{Answer, Backend, Got, Meta, Sink};
@@ -25,18 +24,142 @@ use crate::options::Options;
 use crate::trouble::{Trouble, What};
 
 pub(super) struct Cloud {
+    client: Mutex<Arc<Client>>,
+    /// Makes another one; `None` where that would be the same.
+    again: Option<Again>,
+    mending: tokio::sync::Mutex<()>,
+    /// The store refuses what objects are without their bytes: size and version come with the first one.
+    refuses_heads: AtomicBool,
+    /// What it refuses without saying why it refused when it was to say why.
+    has_denied: AtomicBool,
+    encodings: Encodings,
+}
+
+/// What asks a store, with the credentials and the region that it had when it was made.
+pub(super) struct Client {
     pub(super) store: Arc<dyn ObjectStore>,
     /// The client again, for uploads in parts.
     pub(super) parts: Arc<dyn MultipartStore>,
     /// The client again, for listings that begin in the middle of a name.
     pages: Arc<dyn PaginatedListStore>,
-    encodings: Encodings,
+    /// Of two clients with the same credentials the same.
+    credentials: u64,
+    region: Option<String>,
 }
 
-impl Cloud {
-    pub(super) fn new(store: impl ObjectStore + MultipartStore + PaginatedListStore) -> Cloud {
+impl Client {
+    pub(super) fn new(store: impl ObjectStore + MultipartStore + PaginatedListStore) -> Client {
         let store = Arc::new(store);
-        Cloud { store: store.clone(), parts: store.clone(), pages: store, encodings: Encodings::default() }
+        Client { store: store.clone(), parts: store.clone(), pages: store, credentials: 0, region: None }
+    }
+
+    pub(super) fn with(self, credentials: u64, region: Option<String>) -> Client {
+        Client { credentials, region, ..self }
+    }
+}
+
+/// Makes a client, of another region than the settings name where one is given: what says the credentials is read again.
+pub(super) type Again = Arc<dyn Fn(Option<&str>) -> windrow_core::Result<Client> + Send + Sync>;
+
+impl Cloud {
+    pub(super) fn new(client: Client) -> Cloud {
+        Cloud {
+            client: Mutex::new(Arc::new(client)),
+            again: None,
+            mending: tokio::sync::Mutex::default(),
+            refuses_heads: AtomicBool::new(false),
+            has_denied: AtomicBool::new(false),
+            encodings: Encodings::default(),
+        }
+    }
+
+    /// One whose clients are made anew where that may help.
+    pub(super) fn renewed_by(again: Again) -> windrow_core::Result<Cloud> {
+        let client = again(None)?;
+        Ok(Cloud { again: Some(again), ..Cloud::new(client) })
+    }
+
+    fn client(&self) -> Arc<Client> {
+        self.client.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks; once more, by another client, where the store says that the bucket is in another region or that credentials have
+    /// expired which are others by now.
+    pub(super) async fn asked<T, F>(&self, ask: impl Fn(Arc<Client>) -> F) -> Result<T, Trouble>
+    where
+        F: Future<Output = object_store::Result<T>>,
+    {
+        let client = self.client();
+        match noted(ask(client.clone())).await {
+            Err(trouble) => match self.mended(&client, &trouble).await {
+                Some(other) => noted(ask(other)).await,
+                None => Err(trouble),
+            },
+            found => found,
+        }
+    }
+
+    // Another client than the one that had this trouble; `None` where none would do better.
+    async fn mended(&self, client: &Arc<Client>, trouble: &Trouble) -> Option<Arc<Client>> {
+        let again = self.again.as_ref()?;
+        let is_refused = matches!(trouble.what, What::Elsewhere | What::Lasting | What::Denied);
+        if trouble.what != What::Expired && !(is_refused && trouble.region.is_some()) {
+            return None;
+        }
+        let _one_at_a_time = self.mending.lock().await;
+        let now = self.client();
+        if !Arc::ptr_eq(&now, client) {
+            return Some(now);
+        }
+        let region = match trouble.what {
+            What::Expired => now.region.clone(),
+            _ => Some(trouble.region.clone().filter(|region| Some(region) != now.region.as_ref())?),
+        };
+        let (again, in_region) = (again.clone(), region.clone());
+        // It reads files, and may ask other programs.
+        let made = tokio::task::spawn_blocking(move || again(in_region.as_deref())).await.ok()?;
+        let made = made.inspect_err(|e| log::debug!("no other credentials: {e:#}")).ok()?;
+        match trouble.what {
+            What::Expired if made.credentials == now.credentials => return None,
+            What::Expired => log::info!("the credentials had expired, and were read again"),
+            _ => {
+                let region = region.as_deref().unwrap_or_default();
+                windrow_core::warn!(
+                    "the bucket is in the region {region}, and is asked there: AWS_REGION={region} or @store_options={{\"region\": \"{region}\"}}@ \
+                     spares the detour"
+                );
+            }
+        }
+        let made = Arc::new(made);
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = made.clone();
+        Some(made)
+    }
+
+    async fn get_opts(&self, key: &str, options: &GetOptions) -> Result<GetResult, Trouble> {
+        let path = path(key)?;
+        let ask = |client: Arc<Client>| {
+            let (path, options) = (path.clone(), options.clone());
+            async move { client.store.get_opts(&path, options).await }
+        };
+        self.asked(ask).await
+    }
+
+    // The answer to a HEAD has no body that could say why. To the same question with one the store says it, or it says what was
+    // asked for: rights may be to the bytes alone.
+    async fn head_by_get(&self, key: &str, of_head: Trouble) -> Result<Meta, Trouble> {
+        let options = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
+        match self.get_opts(key, &options).await {
+            Ok(found) => {
+                self.refuses_heads.store(true, Relaxed);
+                Ok(meta(found.meta, &found.attributes))
+            }
+            // An empty object has no first byte.
+            Err(Trouble { what: What::Passing(_) | What::NoRanges | What::Changed, .. }) => Err(of_head),
+            Err(trouble) => {
+                self.has_denied.fetch_or(trouble.what == What::Denied, Relaxed);
+                Err(trouble)
+            }
+        }
     }
 }
 
@@ -62,80 +185,6 @@ pub(super) fn refused(error: object_store::Error, url: &str) -> Error {
     Error::config("the store cannot be opened with these options").at(url).caused_by(error)
 }
 
-tokio::task_local! {
-    /// The status of the last answer to this request, and the wait that it asks for.
-    static ANSWERED: Cell<(Option<u16>, Option<Duration>)>;
-}
-
-/// Notes what each answer says before `object_store` turns it into an error.
-#[derive(Debug, Default)]
-pub(super) struct Noting(ReqwestConnector);
-
-impl HttpConnector for Noting {
-    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(Noted(self.0.connect(options)?)))
-    }
-}
-
-#[derive(Debug)]
-struct Noted(HttpClient);
-
-#[async_trait::async_trait]
-impl HttpService for Noted {
-    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let answer = self.0.execute(request).await?;
-        let header = |name| answer.headers().get(name)?.to_str().ok();
-        let noted = (Some(answer.status().as_u16()), super::http::wait_asked(header("retry-after"), None));
-        // Outside of a request of ours, which credentials may be fetched in, nobody asks.
-        let _ = ANSWERED.try_with(|answered| answered.set(noted));
-        Ok(answer)
-    }
-}
-
-pub(super) async fn noted<T>(asked: impl Future<Output = object_store::Result<T>>) -> Result<T, Trouble> {
-    ANSWERED
-        .scope(Cell::default(), async { asked.await.map_err(|e| trouble(&e, ANSWERED.with(Cell::get))) })
-        .await
-}
-
-fn trouble(error: &object_store::Error, (status, wait): (Option<u16>, Option<Duration>)) -> Trouble {
-    use object_store::Error as Of;
-    let said = in_words(error);
-    let what = match error {
-        Of::NotFound { .. } => What::NotFound,
-        Of::AlreadyExists { .. } => What::Exists,
-        Of::Precondition { .. } => What::Changed,
-        Of::PermissionDenied { .. } | Of::Unauthenticated { .. } => What::Denied,
-        Of::NotSupported { .. } => What::NoRanges,
-        _ => match status {
-            Some(status) if status >= 300 => return Trouble::of_status(status, said, wait),
-            _ if super::http::is_of_a_certificate(&said) => What::Lasting,
-            // A wrong region is answered by a redirect to nowhere.
-            _ if said.contains("redirect") => What::Denied,
-            _ => What::Passing(wait),
-        },
-    };
-    Trouble::new(what, said)
-}
-
-// The innermost cause says most; what is around it repeats it.
-fn in_words(error: &object_store::Error) -> String {
-    let mut inner: &dyn std::error::Error = error;
-    let mut causes = vec![inner.to_string()];
-    while let Some(cause) = inner.source() {
-        inner = cause;
-        causes.push(inner.to_string());
-    }
-    let mut said: Vec<String> = Vec::new();
-    for cause in causes.into_iter().rev() {
-        if !said.iter().any(|known| cause.contains(known.as_str()) || known.contains(&cause)) {
-            said.push(cause);
-        }
-    }
-    said.reverse();
-    said.join(": ")
-}
-
 pub(super) fn path(key: &str) -> Result<Path, Trouble> {
     Path::parse(key).map_err(|e| Trouble::new(What::Lasting, format!("a key that cannot be asked for: {e}")))
 }
@@ -150,13 +199,38 @@ fn quoted(tag: String) -> String {
     if tag.starts_with('"') || tag.starts_with("W/") { tag } else { format!("\"{tag}\"") }
 }
 
+// What is listed below a folder, from where the listing broke off before.
+async fn pages(client: &Client, prefix: &str, found: &mut Vec<Meta>) -> Result<(), Trouble> {
+    let folder = path(prefix)?;
+    let folder = (!prefix.is_empty()).then_some(&folder);
+    let mut pages = match found.last() {
+        Some(last) => client.store.list_with_offset(folder, &path(&last.key)?),
+        None => client.store.list(folder),
+    };
+    while let Some(next) = noted(pages.try_next()).await? {
+        let next = meta(next, &Attributes::new());
+        if next.key != prefix && key::is_below(prefix, &next.key) {
+            found.push(next);
+        }
+    }
+    Ok(())
+}
+
 impl Backend for Cloud {
     fn head<'a>(&'a self, key: &'a str) -> Answer<'a, Meta> {
         Box::pin(async move {
-            let (path, options) = (path(key)?, GetOptions { head: true, ..GetOptions::default() });
-            let found = noted(self.store.get_opts(&path, options)).await?;
-            let attributes = found.attributes.clone();
-            Ok(meta(found.meta, &attributes))
+            let options = GetOptions { head: true, ..GetOptions::default() };
+            if self.refuses_heads.load(Relaxed) {
+                return self.head_by_get(key, Trouble::passing("no answer to a question for one byte")).await;
+            }
+            match self.get_opts(key, &options).await {
+                Ok(found) => Ok(meta(found.meta, &found.attributes)),
+                Err(trouble) if trouble.what == What::Denied && self.has_denied.load(Relaxed) => Err(trouble),
+                Err(trouble) if matches!(trouble.what, What::Denied | What::Lasting | What::Elsewhere) => {
+                    self.head_by_get(key, trouble).await
+                }
+                Err(trouble) => Err(trouble),
+            }
         })
     }
 
@@ -167,8 +241,7 @@ impl Backend for Cloud {
                 if_match: tag.map(str::to_string),
                 ..GetOptions::default()
             };
-            let path = path(key)?;
-            let found = noted(self.store.get_opts(&path, options)).await?;
+            let found = self.get_opts(key, &options).await?;
             let encoding = found.attributes.get(&Attribute::ContentEncoding);
             self.encodings.note(key, encoding.map(|encoding| encoding.as_ref()))?;
             let (total, tag) = (Some(found.meta.size), found.meta.e_tag.clone().map(quoted));
@@ -180,25 +253,20 @@ impl Backend for Cloud {
 
     fn list<'a>(&'a self, prefix: &'a str, found: &'a mut Vec<Meta>) -> Answer<'a, ()> {
         Box::pin(async move {
-            let folder = path(prefix)?;
-            let folder = (!prefix.is_empty()).then_some(&folder);
-            let mut pages = match found.last() {
-                Some(last) => self.store.list_with_offset(folder, &path(&last.key)?),
-                None => self.store.list(folder),
-            };
-            while let Some(next) = noted(pages.try_next()).await? {
-                let next = meta(next, &Attributes::new());
-                if next.key != prefix && key::is_below(prefix, &next.key) {
-                    found.push(next);
-                }
+            let mut client = self.client();
+            loop {
+                let Err(trouble) = pages(&client, prefix, found).await else { return Ok(()) };
+                client = self.mended(&client, &trouble).await.ok_or(trouble)?;
             }
-            Ok(())
         })
     }
 
     fn names<'a>(&'a self, start: &'a str) -> Answer<'a, Option<Vec<Meta>>> {
         Box::pin(async move {
-            let page = noted(self.pages.list_paginated(Some(start), PaginatedListOptions::default())).await?;
+            let ask = |client: Arc<Client>| async move {
+                client.pages.list_paginated(Some(start), PaginatedListOptions::default()).await
+            };
+            let page = self.asked(ask).await?;
             let objects = page.result.objects.into_iter().map(|found| meta(found, &Attributes::new()));
             Ok(page.page_token.is_none().then(|| objects.collect()))
         })

@@ -8,8 +8,9 @@ use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use windrow_core::Result;
 
 use super::Backend;
+use super::answered::Noting;
 use super::aws::unknown;
-use super::cloud::{Cloud, Noting, client_options, no_retries, refused};
+use super::cloud::{Client, Cloud, client_options, no_retries, refused};
 use super::near::has_metadata_service;
 use crate::options::Options;
 use crate::url::Location;
@@ -55,5 +56,5 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Bac
     if options.is_anonymous() || !is_signed {
         builder = builder.with_skip_signature(true);
     }
-    Ok(Arc::new(Cloud::new(builder.build().map_err(|e| refused(e, &location.root))?)))
+    Ok(Arc::new(Cloud::new(Client::new(builder.build().map_err(|e| refused(e, &location.root))?))))
 }

@@ -1,5 +1,6 @@
 //! The protocols of stores: one object or listing asked for once. Attempts, deadlines and queues are above.
 
+mod answered;
 mod aws;
 mod aws_profile;
 mod azure;

@@ -1,8 +1,10 @@
 //! What is put into S3, Google Cloud Storage and Azure.
 
+use std::sync::Arc;
+
 use object_store::{ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload};
 
-use super::cloud::{Cloud, noted, path};
+use super::cloud::{Client, Cloud, path};
 use super::kept_hash::with_hash;
 use super::{Answer, Bytes, Sink, Upload};
 
@@ -11,23 +13,32 @@ impl Sink for Cloud {
         Box::pin(async move {
             let mode = if create { PutMode::Create } else { PutMode::Overwrite };
             let options = PutOptions { mode, attributes: with_hash(hash), ..PutOptions::default() };
-            noted(self.store.put_opts(&path(key)?, PutPayload::from(bytes), options)).await.map(drop)
+            let path = &path(key)?;
+            let ask = |client: Arc<Client>| {
+                let (bytes, options) = (PutPayload::from(bytes.clone()), options.clone());
+                async move { client.store.put_opts(path, bytes, options).await }
+            };
+            self.asked(ask).await.map(drop)
         })
     }
 
     fn begin<'a>(&'a self, key: &'a str, hash: &'a str) -> Answer<'a, Upload> {
         Box::pin(async move {
-            let (path, attributes) = (path(key)?, with_hash(hash));
+            let (path, attributes) = (&path(key)?, with_hash(hash));
             let options = PutMultipartOptions { attributes, ..PutMultipartOptions::default() };
-            noted(async {
-                match self.parts.create_multipart_opts(&path, options).await {
-                    // It keeps nothing beside an object of parts.
-                    Err(object_store::Error::NotSupported { .. }) => self.parts.create_multipart(&path).await,
-                    other => other,
+            let ask = |client: Arc<Client>| {
+                let options = options.clone();
+                async move {
+                    match client.parts.create_multipart_opts(path, options).await {
+                        // It keeps nothing beside an object of parts.
+                        Err(object_store::Error::NotSupported { .. }) => {
+                            client.parts.create_multipart(path).await
+                        }
+                        other => other,
+                    }
                 }
-            })
-            .await
-            .map(Upload)
+            };
+            self.asked(ask).await.map(Upload)
         })
     }
 
@@ -39,27 +50,41 @@ impl Sink for Cloud {
         bytes: Bytes,
     ) -> Answer<'a, String> {
         Box::pin(async move {
-            let path = path(key)?;
-            noted(self.parts.put_part(&path, &upload.0, number, PutPayload::from(bytes)))
-                .await
-                .map(|part| part.content_id)
+            let path = &path(key)?;
+            let ask = |client: Arc<Client>| {
+                let bytes = PutPayload::from(bytes.clone());
+                async move { client.parts.put_part(path, &upload.0, number, bytes).await }
+            };
+            self.asked(ask).await.map(|part| part.content_id)
         })
     }
 
     fn complete<'a>(&'a self, key: &'a str, upload: &'a Upload, parts: Vec<String>) -> Answer<'a, ()> {
         Box::pin(async move {
             let parts = parts.into_iter().map(|content_id| object_store::multipart::PartId { content_id });
-            noted(self.parts.complete_multipart(&path(key)?, &upload.0, parts.collect())).await.map(drop)
+            let (path, parts): (_, Vec<_>) = (&path(key)?, parts.collect());
+            let ask = |client: Arc<Client>| {
+                let parts = parts.clone();
+                async move { client.parts.complete_multipart(path, &upload.0, parts).await }
+            };
+            self.asked(ask).await.map(drop)
         })
     }
 
     fn abort<'a>(&'a self, key: &'a str, upload: &'a Upload) -> Answer<'a, ()> {
-        Box::pin(async move { noted(self.parts.abort_multipart(&path(key)?, &upload.0)).await })
+        Box::pin(async move {
+            let path = &path(key)?;
+            self.asked(
+                |client: Arc<Client>| async move { client.parts.abort_multipart(path, &upload.0).await },
+            )
+            .await
+        })
     }
 
     fn remove<'a>(&'a self, key: &'a str) -> Answer<'a, ()> {
         Box::pin(async move {
-            match noted(self.store.delete(&path(key)?)).await {
+            let path = &path(key)?;
+            match self.asked(|client: Arc<Client>| async move { client.store.delete(path).await }).await {
                 Err(trouble) if trouble.what == crate::trouble::What::NotFound => Ok(()),
                 other => other,
             }

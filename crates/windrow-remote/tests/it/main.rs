@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails says so")]
 
+mod answers;
 mod faults;
 mod puts;
 mod reads;
@@ -28,6 +29,19 @@ pub(crate) fn open(url: &str, key: &str, options: Options) -> (Remote, Arc<dyn O
     let store = Remote::new(&location, options).unwrap();
     let object = store.open(&location.key).unwrap();
     (store, object)
+}
+
+/// A bucket of S3, whose requests are unsigned.
+pub(crate) fn bucket(server: &server::Server, options: Options) -> Remote {
+    s3(server, options, &[("anon", "true"), ("region", "us-east-1")])
+}
+
+/// The same with other settings.
+pub(crate) fn s3(server: &server::Server, mut options: Options, settings: &[(&str, &str)]) -> Remote {
+    for (name, value) in [&[("endpoint_url", server.url.as_str())], settings].concat() {
+        options.store.insert(name.to_string(), value.to_string());
+    }
+    Remote::new(&Location::of("s3://b").unwrap().unwrap(), options).unwrap()
 }
 
 pub(crate) fn read(object: &dyn Object, start: u64, size: usize) -> windrow_core::Result<Vec<u8>> {

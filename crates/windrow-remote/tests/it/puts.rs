@@ -8,17 +8,9 @@ use windrow_core::store::{Local, Object, Store};
 use windrow_remote::{Location, Options, Put, Remote};
 
 use crate::server::{Answer, Server};
-use crate::{content, options};
+use crate::{bucket, content, options};
 
 const MIB: usize = 1 << 20;
-
-fn bucket(server: &Server, options: Options) -> Remote {
-    let mut options = options;
-    for (name, value) in [("endpoint_url", server.url.as_str()), ("anon", "true"), ("region", "us-east-1")] {
-        options.store.insert(name.to_string(), value.to_string());
-    }
-    Remote::new(&Location::of("s3://b").unwrap().unwrap(), options).unwrap()
-}
 
 struct File(tempfile::NamedTempFile);
 

@@ -18,6 +18,8 @@ pub(crate) struct Asked {
     /// `start..end`, where one was given.
     pub(crate) range: Option<(u64, u64)>,
     pub(crate) if_match: Option<String>,
+    /// Who asks, and in which region, where that is said.
+    pub(crate) authorization: Option<String>,
     /// Only if nothing is there.
     pub(crate) creates: bool,
     /// What was sent.
@@ -164,6 +166,7 @@ impl Shared {
                 path,
                 range,
                 if_match: headers.get("if-match").cloned(),
+                authorization: headers.get("authorization").cloned(),
                 creates: headers.get("if-none-match").is_some_and(|tags| tags == "*"),
                 body,
                 hash: headers.get("x-amz-meta-windrowxxh3").cloned(),

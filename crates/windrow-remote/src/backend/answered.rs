@@ -1,0 +1,96 @@
+//! What answers say that `object_store` leaves out of its errors: the status, the wait that is asked for, the region of a bucket.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+};
+
+use super::http::{is_of_a_certificate, wait_asked};
+use crate::trouble::{Trouble, What};
+
+#[derive(Default)]
+struct Answered {
+    status: Option<u16>,
+    wait: Option<Duration>,
+    region: Option<String>,
+}
+
+tokio::task_local! {
+    /// The last answer to this request.
+    static ANSWERED: RefCell<Answered>;
+}
+
+/// Notes what each answer says before `object_store` turns it into an error.
+#[derive(Debug, Default)]
+pub(super) struct Noting(ReqwestConnector);
+
+impl HttpConnector for Noting {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(Noted(self.0.connect(options)?)))
+    }
+}
+
+#[derive(Debug)]
+struct Noted(HttpClient);
+
+#[async_trait::async_trait]
+impl HttpService for Noted {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let answer = self.0.execute(request).await?;
+        let header = |name| answer.headers().get(name)?.to_str().ok();
+        let noted = Answered {
+            status: Some(answer.status().as_u16()),
+            wait: wait_asked(header("retry-after"), None),
+            region: header("x-amz-bucket-region").map(str::to_string),
+        };
+        // Outside of a request of ours, which credentials may be fetched in, nobody asks.
+        let _ = ANSWERED.try_with(|answered| answered.replace(noted));
+        Ok(answer)
+    }
+}
+
+pub(super) async fn noted<T>(asked: impl Future<Output = object_store::Result<T>>) -> Result<T, Trouble> {
+    let noted = async { asked.await.map_err(|e| trouble(&e, ANSWERED.with(|answered| answered.take()))) };
+    ANSWERED.scope(RefCell::default(), noted).await
+}
+
+fn trouble(error: &object_store::Error, Answered { status, wait, region }: Answered) -> Trouble {
+    use object_store::Error as Of;
+    let said = in_words(error);
+    let what = match error {
+        Of::NotFound { .. } => What::NotFound,
+        Of::AlreadyExists { .. } => What::Exists,
+        Of::Precondition { .. } => What::Changed,
+        Of::PermissionDenied { .. } | Of::Unauthenticated { .. } => What::Denied,
+        Of::NotSupported { .. } => What::NoRanges,
+        _ => match status {
+            Some(status) if status >= 300 => {
+                return Trouble { region, ..Trouble::of_status(status, said, wait) }.by_code();
+            }
+            _ if is_of_a_certificate(&said) => What::Lasting,
+            _ => What::Passing(wait),
+        },
+    };
+    Trouble { region, ..Trouble::new(what, said) }.by_code()
+}
+
+/// The innermost cause says most; what is around it repeats it.
+pub(super) fn in_words(error: &object_store::Error) -> String {
+    let mut inner: &dyn std::error::Error = error;
+    let mut causes = vec![inner.to_string()];
+    while let Some(cause) = inner.source() {
+        inner = cause;
+        causes.push(inner.to_string());
+    }
+    let mut said: Vec<String> = Vec::new();
+    for cause in causes.into_iter().rev() {
+        if !said.iter().any(|known| cause.contains(known.as_str()) || known.contains(&cause)) {
+            said.push(cause);
+        }
+    }
+    said.reverse();
+    said.join(": ")
+}
