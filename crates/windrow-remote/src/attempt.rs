@@ -1,15 +1,14 @@
 //! One question to a store, asked until it is answered: what may fix itself is tried again, until the time is over.
 
-use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
 use windrow_core::store::{text_without_secrets, without_secrets};
 use windrow_core::{Error, Kind, Result};
 
 use crate::backend::{Backend, Got};
+use crate::pace::more_bytes;
+pub(crate) use crate::pace::{Pace, first_byte};
 use crate::stats::{Counters, add};
 use crate::trouble::{Trouble, What};
 
@@ -17,20 +16,42 @@ use crate::trouble::{Trouble, What};
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 
+/// With less time than this left, nothing is asked again.
+const TOO_SHORT: Duration = Duration::from_millis(50);
+
 /// Until when attempts go on.
 #[derive(Clone, Copy)]
 pub(crate) struct Deadline {
-    at: Instant,
+    began: Instant,
     given: Duration,
 }
 
 impl Deadline {
     pub(crate) fn within(given: Duration) -> Deadline {
-        Deadline { at: Instant::now() + given, given }
+        Deadline { began: Instant::now(), given }
     }
 
-    fn left(&self) -> Duration {
-        self.at.saturating_duration_since(Instant::now())
+    /// Of a call that brings so much that each part has a time of its own.
+    pub(crate) fn of_parts() -> Deadline {
+        Deadline::within(Duration::MAX)
+    }
+
+    pub(crate) fn left(&self) -> Duration {
+        self.given.saturating_sub(self.began.elapsed())
+    }
+
+    /// The error of whoever waited until then for bytes that others were asked for.
+    pub(crate) fn over(&self, url: &str) -> Error {
+        let said = format!("the bytes did not come in {}", secs(self.began.elapsed()));
+        Error::new(Kind::Io, said).at(url).hint(hint_of_time(url))
+    }
+}
+
+// As a person counts them.
+fn secs(time: Duration) -> String {
+    match time.as_secs_f64() {
+        secs if secs < 9.95 => format!("{secs:.1} s"),
+        secs => format!("{secs:.0} s"),
     }
 }
 
@@ -41,8 +62,10 @@ pub(crate) struct Attempts<'a> {
     doing: &'a str,
     url: &'a str,
     done: u32,
-    /// Whether a message said that it takes long.
-    reported: bool,
+    /// What was said of the attempt before.
+    said: Option<String>,
+    /// Somebody was told that it takes long.
+    told: bool,
 }
 
 /// After this time a message says what is waited for.
@@ -55,7 +78,7 @@ impl<'a> Attempts<'a> {
         doing: &'a str,
         url: &'a str,
     ) -> Attempts<'a> {
-        Attempts { deadline, counters, doing, url, done: 0, reported: false }
+        Attempts { deadline, counters, doing, url, done: 0, said: None, told: false }
     }
 
     /// Counts from 0 again: something came.
@@ -73,7 +96,10 @@ impl<'a> Attempts<'a> {
         log::debug!("{}: asked to {}", without_secrets(self.url), self.doing);
         match tokio::time::timeout(self.deadline.left(), asked).await {
             Ok(answer) => answer,
-            Err(_) => Err(Trouble::passing("no answer in time")),
+            Err(_) => Err(Trouble::passing(match self.said.take() {
+                Some(before) => format!("no answer in time; to the attempt before: {before}"),
+                None => "no answer in time".to_string(),
+            })),
         }
     }
 
@@ -85,10 +111,12 @@ impl<'a> Attempts<'a> {
         let What::Passing(asked) = trouble.what else { return Err(trouble.into_error(self.doing, self.url)) };
         let backoff =
             FIRST_WAIT.saturating_mul(1 << self.done.min(16)).min(LONGEST_WAIT).mul_f64(fastrand::f64());
-        let wait = asked.unwrap_or(backoff);
-        if wait >= self.deadline.left() {
-            return Err(given_up(trouble, self.doing, self.url, self.done, self.deadline.given));
+        let left = self.deadline.left();
+        if left < TOO_SHORT || asked.is_some_and(|asked| asked >= left) {
+            return Err(self.given_up(trouble, asked));
         }
+        // All of the time is used: the last waits are shorter.
+        let wait = asked.unwrap_or_else(|| backoff.min(left.mul_f64(0.75)));
         let waited = self.deadline.given.saturating_sub(self.deadline.left());
         if waited + wait > LONG && !self.reported {
             self.reported = true;
@@ -103,23 +131,36 @@ impl<'a> Attempts<'a> {
         let (url, said) = (without_secrets(self.url), text_without_secrets(&trouble.said));
         log::debug!("{url}: asked again in {} ms, after attempt {}: {said}", wait.as_millis(), self.done);
         add(&self.counters.retries, 1);
+        self.said = Some(trouble.said);
         tokio::time::sleep(wait).await;
         Ok(())
     }
+
+    // `asked` is the wait that the store asks for.
+    fn given_up(&self, trouble: Trouble, asked: Option<Duration>) -> Error {
+        let last = trouble.into_error(self.doing, self.url);
+        let attempts =
+            if self.done == 1 { "1 attempt".to_string() } else { format!("{} attempts", self.done) };
+        let passed = secs(self.deadline.began.elapsed());
+        let why = asked.map_or_else(String::new, |wait| {
+            format!(
+                ": the store asks to wait for {} (Retry-After), {} are left",
+                secs(wait),
+                secs(self.deadline.left())
+            )
+        });
+        Error::new(Kind::Io, format!("{}; gave up after {attempts} in {passed}{why}", last.message()))
+            .at(self.url)
+            .hint(hint_of_time(self.url))
+    }
 }
 
-fn given_up(trouble: Trouble, doing: &str, url: &str, attempts: u32, given: Duration) -> Error {
-    let last = trouble.into_error(doing, url);
-    Error::new(
-        Kind::Io,
-        format!("{}; gave up after {attempts} attempts in {} s", last.message(), given.as_secs()),
-    )
-    .at(url)
-    .hint(if url.starts_with("hf://") {
-        "the Hub or the network is failing: is HF_ENDPOINT right? A longer @timeout@ waits longer"
-    } else {
-        "the store or the network is failing; a longer @timeout@ waits longer"
-    })
+/// What helps where a store is too slow, or does not answer.
+pub(crate) fn hint_of_time(url: &str) -> &'static str {
+    match url.starts_with("hf://") {
+        true => "the Hub or the way to it fails: is HF_ENDPOINT right? raise @timeout@ to wait for longer",
+        false => "the store or the way to it fails; raise @timeout@ to wait for longer",
+    }
 }
 
 /// What is known of the object that is read.
@@ -130,7 +171,7 @@ pub(crate) struct Known<'a> {
     pub(crate) tag: Option<&'a str>,
 }
 
-/// The bytes of a range. A body that is cut continues where it ended.
+/// The bytes of a range; `None` of a store that gives no ranges. A body that is cut goes on where it ended.
 pub(crate) async fn bytes(
     backend: &dyn Backend,
     known: &Known<'_>,
@@ -138,7 +179,7 @@ pub(crate) async fn bytes(
     deadline: Deadline,
     counters: &Counters,
     pace: &Pace,
-) -> Result<Vec<u8>> {
+) -> Result<Option<Vec<u8>>> {
     let size = usize::try_from(range.end - range.start)
         .map_err(|_| Error::unsupported("a range that this machine cannot hold").at(known.url))?;
     let mut bytes = Vec::new();
@@ -148,45 +189,18 @@ pub(crate) async fn bytes(
     let mut attempts = Attempts::new(deadline, counters, &doing, known.url);
     loop {
         let asked = more_bytes(backend, known, range.clone(), &mut bytes, counters, pace);
-        match attempts.attempt(asked).await {
-            Ok(()) => return Ok(bytes),
+        match attempts.attempt(asked).await.map_err(|trouble| or_packed(trouble, backend, known)) {
+            Ok(()) => return Ok(Some(bytes)),
+            Err(Trouble { what: What::NoRanges, .. }) => return Ok(None),
             Err(trouble) => attempts.after(trouble).await?,
         }
     }
 }
 
-// Those of a range that are not there yet.
-async fn more_bytes(
-    backend: &dyn Backend,
-    known: &Known<'_>,
-    range: Range<u64>,
-    bytes: &mut Vec<u8>,
-    counters: &Counters,
-    pace: &Pace,
-) -> Result<(), Trouble> {
-    let size = (range.end - range.start) as usize;
-    let left = range.start + bytes.len() as u64..range.end;
-    let got = first_byte(backend, known, left, counters, pace).await;
-    let got = got.map_err(|trouble| or_packed(trouble, backend, known))?;
-    check(&got, known).map_err(|trouble| or_packed(trouble, backend, known))?;
-    let mut body = got.body;
-    while let Some(part) = body.next().await {
-        let part = part?;
-        add(&counters.bytes, part.len() as u64);
-        if bytes.len() + part.len() > size {
-            bytes.clear();
-            return Err(Trouble::passing("more bytes came than were asked for"));
-        }
-        bytes.extend_from_slice(&part);
-    }
-    if bytes.len() == size {
-        Ok(())
-    } else {
-        Err(Trouble::passing(format!("the body was cut after {} of {size} bytes", bytes.len())))
-    }
-}
-
-// Whether the answer is of the version that is known.
+/// Whether the answer is of the version that is known.
+///
+/// # Errors
+/// That it is another one.
 pub(crate) fn check(got: &Got, known: &Known<'_>) -> Result<(), Trouble> {
     if let (Some(found), Some(expected)) = (&got.tag, known.tag)
         && found != expected
@@ -201,88 +215,10 @@ pub(crate) fn check(got: &Got, known: &Known<'_>) -> Result<(), Trouble> {
     }
 }
 
-// A server that packs what it sends, and says how large it is unpacked.
-fn or_packed(trouble: Trouble, backend: &dyn Backend, known: &Known<'_>) -> Trouble {
+/// A server that packs what it sends, and says how large it is unpacked.
+pub(crate) fn or_packed(trouble: Trouble, backend: &dyn Backend, known: &Known<'_>) -> Trouble {
     match (trouble.what, backend.encoding(known.key)) {
         (What::Changed | What::NoRanges, Some(encoding)) => Trouble::new(What::Encoded, encoding),
         _ => trouble,
     }
-}
-
-/// How long first bytes take, to tell a slow one.
-#[derive(Default)]
-pub(crate) struct Pace(Mutex<Times>);
-
-#[derive(Default)]
-struct Times {
-    last: VecDeque<Duration>,
-    asked: u64,
-    hedged: u64,
-}
-
-impl Pace {
-    const KEPT: usize = 100;
-    /// One request in this number may be sent twice.
-    const SHARE: u64 = 50;
-
-    // After so long the answer is late: 8 times what is usual, and a second at least.
-    fn late(&self) -> Option<Duration> {
-        let mut times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        times.asked += 1;
-        if times.last.len() < 10 {
-            return None;
-        }
-        let mut sorted: Vec<Duration> = times.last.iter().copied().collect();
-        sorted.sort_unstable();
-        Some((sorted[sorted.len() / 2] * 8).max(Duration::from_secs(1)))
-    }
-
-    fn may_hedge(&self) -> bool {
-        let mut times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let may = (times.hedged + 1) * Pace::SHARE <= times.asked.max(Pace::SHARE);
-        times.hedged += u64::from(may);
-        may
-    }
-
-    fn took(&self, time: Duration) {
-        let mut times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        times.last.push_back(time);
-        if times.last.len() > Pace::KEPT {
-            times.last.pop_front();
-        }
-    }
-}
-
-// The answer to a range; where it is late, the one to a second request that runs beside the first may come before it.
-pub(crate) async fn first_byte(
-    backend: &dyn Backend,
-    known: &Known<'_>,
-    range: Range<u64>,
-    counters: &Counters,
-    pace: &Pace,
-) -> Result<Got, Trouble> {
-    let start = Instant::now();
-    let ask = || backend.get(known.key, range.clone(), known.tag);
-    let mut first = ask();
-    let answer = match pace.late() {
-        None => first.await,
-        Some(late) => match tokio::time::timeout(late, &mut first).await {
-            Ok(answer) => answer,
-            Err(_) if !pace.may_hedge() => first.await,
-            Err(_) => {
-                add(&counters.requests, 1);
-                add(&counters.hedged, 1);
-                match futures_util::future::select(first, ask()).await {
-                    futures_util::future::Either::Left((Ok(answer), _)) => Ok(answer),
-                    futures_util::future::Either::Left((Err(_), other)) => other.await,
-                    futures_util::future::Either::Right((Ok(answer), _)) => Ok(answer),
-                    futures_util::future::Either::Right((Err(_), other)) => other.await,
-                }
-            }
-        },
-    };
-    if answer.is_ok() {
-        pace.took(start.elapsed());
-    }
-    answer
 }

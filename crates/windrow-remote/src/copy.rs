@@ -15,6 +15,7 @@ use crate::held::Held;
 use crate::queue::{self, Fetch, Fetched};
 use crate::ranges::{GAP, HERE, in_parts, joined, overlap, subtract};
 use crate::stats::{Counters, add};
+use crate::whole::Whole;
 
 /// Objects up to this size are fetched whole.
 const SMALL: u64 = 1 << 20;
@@ -25,6 +26,7 @@ pub(crate) struct Copy {
     of: Parts,
     under_way: Mutex<Vec<Range<u64>>>,
     arrived: Condvar,
+    whole: Whole,
     /// Where the last read ended, of reads that go on where the last one ended, how much is asked for behind them, and up to
     /// where that was.
     read_to: AtomicU64,
@@ -51,6 +53,7 @@ impl Copy {
             of,
             under_way: Mutex::default(),
             arrived: Condvar::new(),
+            whole: Whole::default(),
             read_to: AtomicU64::new(u64::MAX),
             window: AtomicU64::new(0),
             asked_to: AtomicU64::new(0),
@@ -98,14 +101,14 @@ impl Copy {
     /// # Errors
     /// As [`Copy::bring`].
     pub(crate) fn bring_near(self: &Arc<Self>) -> Result<()> {
-        if self.of.held.has_room() && !self.of.held.missing(0, self.of.size).is_empty() {
-            self.ask_for(&(0..self.of.size), None)
-        } else {
-            Ok(())
+        match self.of.held.has_room() && !self.of.held.missing(0, self.of.size).is_empty() {
+            true => self.ask_for(&(0..self.of.size), None, Deadline::of_parts()),
+            false => Ok(()),
         }
     }
 
     fn wait_for(self: &Arc<Self>, start: u64, size: u64) -> Result<()> {
+        let deadline = Deadline::within(self.of.timeout);
         let (now, soon) = self.with_neighbours(start, size);
         let mut soon = Some(soon).filter(|soon| !soon.is_empty());
         loop {
@@ -114,20 +117,29 @@ impl Copy {
             if self.is_under_way(&missing) {
                 self.wait_for_arrivals(&missing);
                 stop::go_on()?;
+                if deadline.left().is_zero() {
+                    return Err(deadline.over(&self.of.url));
+                }
                 continue;
             }
             // What comes behind it need not be waited for.
-            self.ask_for(&(first.start..last.end), soon.take())?;
+            self.ask_for(&(first.start..last.end), soon.take(), deadline)?;
         }
     }
 
-    fn ask_for(self: &Arc<Self>, now: &Range<u64>, soon: Option<Range<u64>>) -> Result<()> {
+    fn ask_for(
+        self: &Arc<Self>,
+        now: &Range<u64>,
+        soon: Option<Range<u64>>,
+        deadline: Deadline,
+    ) -> Result<()> {
         let waiters = queue::demand(self.clone(), in_parts(now))?;
         if let Some(soon) = soon {
             queue::ahead(self.clone(), in_parts(&soon))?;
         }
         for waiter in waiters {
-            waiter.wait().map_err(|e| e.again())?;
+            let found = waiter.wait(|| deadline.left().is_zero());
+            found.unwrap_or_else(|| Err(Arc::new(deadline.over(&self.of.url)))).map_err(|e| e.again())?;
         }
         Ok(())
     }
@@ -189,30 +201,26 @@ impl Copy {
 
     async fn fetched(&self, claimed: Vec<Claimed>) -> Result<()> {
         let mut first = Ok(());
+        // Of all parts together: whoever asked for them waits for the last.
+        let deadline = Deadline::within(self.of.timeout);
         for claimed in claimed {
-            let known = Known {
-                key: &self.of.key,
-                url: &self.of.url,
-                size: self.of.size,
-                tag: self.of.tag.as_deref(),
-            };
-            let deadline = Deadline::within(self.of.timeout);
-            let bytes = attempt::bytes(
-                self.of.backend.as_ref(),
-                &known,
-                claimed.part.clone(),
-                deadline,
-                &self.of.counters,
-                &self.of.pace,
-            )
-            .await;
-            match bytes {
-                Ok(bytes) => self.of.held.put(claimed.part.start, bytes),
+            match self.part(&claimed.part, deadline).await {
                 Err(e) if first.is_ok() => first = Err(e),
-                Err(_) => {}
+                Ok(()) | Err(_) => {}
             }
         }
         first
+    }
+
+    async fn part(&self, part: &Range<u64>, deadline: Deadline) -> Result<()> {
+        let (backend, counters) = (self.of.backend.as_ref(), &self.of.counters);
+        let (key, url, tag) = (&self.of.key, &self.of.url, self.of.tag.as_deref());
+        let known = Known { key, url, size: self.of.size, tag };
+        match attempt::bytes(backend, &known, part.clone(), deadline, counters, &self.of.pace).await? {
+            Some(bytes) => self.of.held.put(part.start, bytes),
+            None => self.whole.bring(backend, &known, part, &self.of.held, deadline, counters).await?,
+        }
+        Ok(())
     }
 
     fn claim(self: &Arc<Self>, range: &Range<u64>) -> Vec<Claimed> {

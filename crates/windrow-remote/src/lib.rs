@@ -13,7 +13,9 @@
 //! * `object`: one remote object, read by position;
 //! * `place`: a bucket or server: how it is asked, and what was listed of it;
 //! * `backend`: one request each: S3, Google Cloud Storage, Azure, HTTP, the Hub;
-//! * `attempt`: retries, deadlines, a second request beside a late one;
+//! * `attempt`: retries and deadlines;
+//! * `pace`: how fast a store answers, and a second request beside a late one;
+//! * `whole`: an object of a store that gives no ranges;
 //! * `trouble`: what failed, and whether a retry may help;
 //! * `net`: the runtime and its threads, one per process;
 //! * `queue`: what to fetch, in order, up to 64 requests at a time;
@@ -35,6 +37,7 @@ mod measure;
 mod net;
 mod object;
 mod options;
+mod pace;
 mod place;
 mod put;
 mod queue;
@@ -44,6 +47,7 @@ mod store;
 mod stream;
 mod trouble;
 mod url;
+mod whole;
 
 pub use backend::hub_home;
 pub use measure::{Measured, measure};

@@ -13,6 +13,7 @@ use crate::backend::{Answer, Backend, Bytes, Sink, Upload};
 use crate::net;
 use crate::place::Place;
 use crate::trouble::{Trouble, What, exists};
+use crate::whole::no_ranges;
 
 /// Larger objects are put in parts.
 const WHOLE: u64 = 16 << 20;
@@ -270,6 +271,7 @@ impl Sending {
             let deadline = Deadline::within(self.place.options.timeout);
             let (counters, pace) = (self.place.counters.get(), &self.place.pace);
             let there = bytes(self.backend.as_ref(), &known, at..end, deadline, counters, pace).await?;
+            let there = there.ok_or_else(|| no_ranges(&self.url))?;
             if self.bytes(at, end - at).await? != there {
                 return Ok(false);
             }

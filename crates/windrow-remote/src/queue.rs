@@ -41,16 +41,20 @@ impl Waiter {
         self.changed.notify_all();
     }
 
-    pub(crate) fn wait(&self) -> Result<(), Arc<Error>> {
+    /// What came of it; `None` where it `is_over` before.
+    pub(crate) fn wait(&self, is_over: impl Fn() -> bool) -> Option<Result<(), Arc<Error>>> {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match done.take() {
-                Some(result) => return result,
+                Some(result) => return Some(result),
+                None if is_over() => return None,
                 None => {
                     let waited = self.changed.wait_timeout(done, BETWEEN_QUESTIONS);
                     done = waited.unwrap_or_else(PoisonError::into_inner).0;
-                    if done.is_none() {
-                        stop::go_on().map_err(Arc::new)?;
+                    if done.is_none()
+                        && let Err(stopped) = stop::go_on()
+                    {
+                        return Some(Err(Arc::new(stopped)));
                     }
                 }
             }

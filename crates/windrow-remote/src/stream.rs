@@ -1,7 +1,7 @@
 //! An object as its bytes come, for whoever keeps them: from a byte on to its end, over one connection.
 
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
@@ -9,7 +9,7 @@ use windrow_core::stop::{self, BETWEEN_QUESTIONS};
 use windrow_core::store::Entry;
 use windrow_core::{Error, Kind, Result};
 
-use crate::attempt::{Attempts, Deadline, Known, check, first_byte};
+use crate::attempt::{Attempts, Deadline, Known, check, first_byte, hint_of_time};
 use crate::backend::{Backend, Body, Got};
 use crate::net;
 use crate::place::Place;
@@ -97,7 +97,7 @@ async fn all(
             Ok(got) => {
                 hash = got.hash.clone();
                 match of_this(got, known, kind) {
-                    Ok(body) => poured(body, known, silence, &mut at, take).await,
+                    Ok(body) => poured(body, known, (silence, timeout), &mut at, take).await,
                     Err(broken) => Err(broken),
                 }
             }
@@ -139,11 +139,21 @@ fn other_size(kind: Kind, found: &str, known: &Known<'_>) -> Error {
 async fn poured(
     mut body: Body,
     known: &Known<'_>,
-    silence: Duration,
+    (silence, timeout): (Duration, Duration),
     at: &mut u64,
     take: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
 ) -> Result<(), Broken> {
+    // What only drips is no progress: so much is to come in the time that a read is given.
+    const PROGRESS: u64 = 64 << 10;
+    let mut since = (Instant::now(), *at);
     loop {
+        if *at - since.1 >= PROGRESS {
+            since = (Instant::now(), *at);
+        }
+        if since.0.elapsed() > timeout {
+            let said = format!("only {} bytes came in {} s", *at - since.1, timeout.as_secs());
+            return Err(Error::new(Kind::Io, said).at(known.url).hint(hint_of_time(known.url)).into());
+        }
         let next = tokio::time::timeout(silence, body.next()).await;
         let part = match next.map_err(|_| Trouble::passing("the connection is silent"))? {
             Some(part) => part?,

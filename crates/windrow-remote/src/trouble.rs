@@ -106,9 +106,9 @@ impl Trouble {
                 .hint("open the data again; its order continues only if the data is the same")
                 .caused_by(std::io::Error::other(said)),
             What::NoRanges => {
-                Error::unsupported("the server ignores ranges, and the object does not fit into the cache")
+                Error::unsupported("the server gives no ranges, and the object does not fit into the cache or memory")
                     .at(url)
-                    .hint("raise @cache_limit@, or copy the data to a store that reads by ranges")
+                    .hint("raise @cache_limit@ or @read_ahead@, or copy the data to a store that reads by ranges")
             }
             What::NoLength => Error::unsupported(format!(
                 "the server gives no ranges and does not say how large the file is (no Content-Length), and {said}"

@@ -23,6 +23,13 @@ tokio::task_local! {
     static ANSWERED: RefCell<Answered>;
 }
 
+/// What `object_store` says of an answer that is no range, or does not say which.
+const NO_RANGES: [&str; 3] = [
+    "Received non-partial response when range requested",
+    "Content-Range header not present in partial response",
+    "Failed to parse value for CONTENT_RANGE",
+];
+
 /// Notes what each answer says before `object_store` turns it into an error.
 #[derive(Debug, Default)]
 pub(super) struct Noting(ReqwestConnector);
@@ -71,6 +78,7 @@ fn trouble(error: &object_store::Error, Answered { status, wait, region }: Answe
                 return Trouble { region, ..Trouble::of_status(status, said, wait) }.by_code();
             }
             _ if is_of_a_certificate(&said) => What::Lasting,
+            _ if NO_RANGES.iter().any(|words| said.contains(words)) => What::NoRanges,
             _ => What::Passing(wait),
         },
     };

@@ -144,6 +144,17 @@ impl Cloud {
         self.asked(ask).await
     }
 
+    async fn got(&self, key: &str, range: Option<GetRange>, tag: Option<&str>) -> Result<Got, Trouble> {
+        let options = GetOptions { range, if_match: tag.map(str::to_string), ..GetOptions::default() };
+        let found = self.get_opts(key, &options).await?;
+        let encoding = found.attributes.get(&Attribute::ContentEncoding);
+        self.encodings.note(key, encoding.map(|encoding| encoding.as_ref()))?;
+        let (total, tag) = (Some(found.meta.size), found.meta.e_tag.clone().map(quoted));
+        let hash = hash_among(&found.attributes);
+        let body = found.into_stream().map_err(|e| Trouble::passing(in_words(&e)));
+        Ok(Got { total, tag, hash, body: Box::pin(body) })
+    }
+
     // The answer to a HEAD has no body that could say why. To the same question with one the store says it, or it says what was
     // asked for: rights may be to the bytes alone.
     async fn head_by_get(&self, key: &str, of_head: Trouble) -> Result<Meta, Trouble> {
@@ -235,20 +246,11 @@ impl Backend for Cloud {
     }
 
     fn get<'a>(&'a self, key: &'a str, range: Range<u64>, tag: Option<&'a str>) -> Answer<'a, Got> {
-        Box::pin(async move {
-            let options = GetOptions {
-                range: Some(GetRange::Bounded(range)),
-                if_match: tag.map(str::to_string),
-                ..GetOptions::default()
-            };
-            let found = self.get_opts(key, &options).await?;
-            let encoding = found.attributes.get(&Attribute::ContentEncoding);
-            self.encodings.note(key, encoding.map(|encoding| encoding.as_ref()))?;
-            let (total, tag) = (Some(found.meta.size), found.meta.e_tag.clone().map(quoted));
-            let hash = hash_among(&found.attributes);
-            let body = found.into_stream().map_err(|e| Trouble::passing(in_words(&e)));
-            Ok(Got { total, tag, hash, body: Box::pin(body) })
-        })
+        Box::pin(async move { self.got(key, Some(GetRange::Bounded(range)), tag).await })
+    }
+
+    fn whole<'a>(&'a self, key: &'a str, tag: Option<&'a str>) -> Answer<'a, Got> {
+        Box::pin(self.got(key, None, tag))
     }
 
     fn list<'a>(&'a self, prefix: &'a str, found: &'a mut Vec<Meta>) -> Answer<'a, ()> {

@@ -10,7 +10,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use reqwest::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue,
 };
-use reqwest::{Client, Method, Response, StatusCode};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use windrow_core::store::{Compression, plain_name};
 use windrow_core::{Error, Result};
 
@@ -176,15 +176,17 @@ pub(super) async fn get_range(
     range: Range<u64>,
     tag: Option<&str>,
 ) -> Result<Response, Trouble> {
-    let mut request =
-        client.get(url).header("range", format!("bytes={}-{}", range.start, range.end.saturating_sub(1)));
-    if let Some(tag) = tag {
-        request = match tag.strip_prefix(MODIFIED) {
-            Some(time) => request.header("if-unmodified-since", time),
-            None => request.header("if-match", tag),
-        };
+    let place = format!("bytes={}-{}", range.start, range.end.saturating_sub(1));
+    if_still(client.get(url).header("range", place), tag).send().await.map_err(unanswered)
+}
+
+// Only if the version is still this one.
+fn if_still(request: RequestBuilder, tag: Option<&str>) -> RequestBuilder {
+    match tag.map(|tag| (tag, tag.strip_prefix(MODIFIED))) {
+        None => request,
+        Some((_, Some(time))) => request.header("if-unmodified-since", time),
+        Some((tag, None)) => request.header("if-match", tag),
     }
-    request.send().await.map_err(unanswered)
 }
 
 /// A key in a URL, where it is escaped already as far as it has a `%`.
@@ -310,6 +312,15 @@ impl Backend for Http {
             let answer = checked(get_range(&self.client, &self.url(key), range.clone(), tag).await?).await?;
             self.encodings.note(key, header(&answer, &CONTENT_ENCODING))?;
             got(answer, &range)
+        })
+    }
+
+    fn whole<'a>(&'a self, key: &'a str, tag: Option<&'a str>) -> Answer<'a, Got> {
+        Box::pin(async move {
+            let request = if_still(self.client.get(self.url(key)), tag);
+            let answer = checked(request.send().await.map_err(unanswered)?).await?;
+            self.encodings.note(key, header(&answer, &CONTENT_ENCODING))?;
+            got(answer, &(0..u64::MAX))
         })
     }
 

@@ -24,7 +24,7 @@ use futures_util::Stream;
 use windrow_core::Result;
 
 use crate::options::Options;
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, What};
 use crate::url::{Location, Scheme};
 
 /// How the tag of an object begins whose server says of a version only when it was last changed.
@@ -64,6 +64,12 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Bytes of an object, if its version is still `tag`.
     fn get<'a>(&'a self, key: &'a str, range: Range<u64>, tag: Option<&'a str>) -> Answer<'a, Got>;
+
+    /// All bytes of an object, if its version is still `tag`: of stores that may answer so whatever range is asked for.
+    fn whole<'a>(&'a self, key: &'a str, tag: Option<&'a str>) -> Answer<'a, Got> {
+        let _ = (key, tag);
+        Box::pin(async { Err(Trouble::new(What::NoRanges, "the store gives ranges alone")) })
+    }
 
     /// All objects below a folder. What was found before a listing broke off is in `found`, and stays there.
     fn list<'a>(&'a self, prefix: &'a str, found: &'a mut Vec<Meta>) -> Answer<'a, ()>;

@@ -59,6 +59,11 @@ impl Disk {
         !self.is_off.load(Ordering::Relaxed) && self.share.may_take()
     }
 
+    /// Whether it may take all of the object, as far as is known.
+    pub(super) fn takes_all(&self) -> bool {
+        self.takes_more() && self.share.room() >= self.folder.identity().size
+    }
+
     #[inline]
     pub(super) fn borrowed(&self, start: u64, size: usize) -> Option<&[u8]> {
         self.opened()?.borrowed(start, size)

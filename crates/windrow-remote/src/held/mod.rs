@@ -137,6 +137,11 @@ impl Held {
         self.disk.as_ref().is_some_and(Disk::takes_more) || self.pieces.most() >= self.size
     }
 
+    /// Whether all of the object may be here and stay.
+    pub(crate) fn takes_all(&self) -> bool {
+        self.disk.as_ref().is_some_and(Disk::takes_all) || self.pieces.most() >= self.size
+    }
+
     /// A range will be read: what of it is in memory is not dropped as what was read.
     pub(crate) fn want(&self, start: u64, size: u64) {
         self.pieces.want(start..start.saturating_add(size).min(self.size));

@@ -14,6 +14,7 @@ use crate::place::Place;
 use crate::stats::{Counters, add};
 use crate::trouble::{Trouble, What};
 use crate::url::Scheme;
+use crate::whole::no_ranges;
 
 /// So much of a manifest comes first: one that lists nothing may be long.
 const FIRST: u64 = 1 << 20;
@@ -169,6 +170,7 @@ fn rest(place: &Place, key: &str, start: u64, size: u64, tag: Option<String>) ->
     let key = key.to_string();
     net::wait(async move {
         let known = Known { key: &key, url: &url, size, tag: tag.as_deref() };
-        attempt::bytes(backend.as_ref(), &known, start..size, deadline, &counters, &pace).await
+        let found = attempt::bytes(backend.as_ref(), &known, start..size, deadline, &counters, &pace).await?;
+        found.ok_or_else(|| no_ranges(&url))
     })
 }

@@ -7,7 +7,7 @@ use windrow_core::{Kind, store::Store};
 use windrow_remote::{Location, Options, Remote};
 
 use crate::server::{Answer, Asked, Server};
-use crate::{content, open, options, read};
+use crate::{bucket, content, open, options, read};
 
 const MIB: usize = 1 << 20;
 
@@ -161,15 +161,110 @@ fn a_store_that_never_answers_ends_after_the_time_that_it_is_given() {
 }
 
 #[test]
-fn a_server_without_ranges_gives_small_files_alone() {
-    let (small, large) = (content(1000), content(3 * MIB));
-    let server = Server::new([("small", small.clone()), ("large", large)]);
+fn a_server_without_ranges_gives_all_of_a_file_once_where_there_is_room() {
+    let (small, large) = (content(1000), content(5 * MIB + 7));
+    let server =
+        Server::new([("small", small.clone()), ("large", large.clone()), ("b/large", large.clone())]);
     server.script(|_| Answer { ignores_range: true, ..Answer::default() });
     let (_, object) = open(&server.url, "small", options());
     assert_eq!(read(object.as_ref(), 100, 50).unwrap(), small[100..150]);
-    let (_, object) = open(&server.url, "large", options());
-    let e = read(object.as_ref(), MIB as u64, 50).unwrap_err();
-    assert_eq!(e.kind(), Kind::Unsupported);
+    for is_bucket in [false, true] {
+        let opened = |options: Options| match is_bucket {
+            true => bucket(&server, options).open("large").unwrap(),
+            false => open(&server.url, "large", options).1,
+        };
+        let object = opened(options());
+        server.asked();
+        std::thread::scope(|scope| {
+            for at in [0, MIB, 3 * MIB, large.len() - 50] {
+                let (object, large) = (&object, &large);
+                scope.spawn(move || {
+                    assert_eq!(read(object.as_ref(), at as u64, 50).unwrap(), large[at..at + 50]);
+                });
+            }
+        });
+        assert_eq!(read(object.as_ref(), 0, large.len()).unwrap(), large);
+        let whole = server.asked().iter().filter(|asked| asked.range.is_none()).count();
+        assert_eq!(whole, 1, "{is_bucket}");
+        // And at once none of it where there is not so much room.
+        let object = opened(Options { read_ahead: MIB as u64, ..options() });
+        server.asked();
+        assert_eq!(read(object.as_ref(), MIB as u64, 50).unwrap_err().kind(), Kind::Unsupported);
+        assert_eq!(server.asked().len(), 1, "{is_bucket}");
+    }
+}
+
+#[test]
+fn a_read_waits_no_longer_than_it_is_given_however_many_parts_it_lacks() {
+    let whole = content(4 * MIB);
+    let server = Server::new([("x", whole)]);
+    let given = Options { timeout: Duration::from_secs(2), ..options() };
+    let (_, object) = open(&server.url, "x", given);
+    // It has holes: each is a request.
+    for at in 0..8 {
+        read(object.as_ref(), (at * MIB / 2) as u64, 4096).unwrap();
+    }
+    server.script(|_| Answer { drip: Some(Duration::from_millis(300)), ..Answer::default() });
+    server.asked();
+    let e = read(object.as_ref(), 0, 4 * MIB).unwrap_err();
+    assert!(e.kind() == Kind::Io && e.hint_text().unwrap().contains(".timeout(…)"), "{e}");
+    assert!(server.asked().len() <= 2, "one part after the other was given the time of all");
+}
+
+#[test]
+fn a_body_that_only_drips_is_asked_for_once_more() {
+    let whole = content(12 * MIB);
+    let server = Server::new([("x", whole.clone())]);
+    let (store, object) = open(&server.url, "x", options());
+    let of_first = |at: usize| read(object.as_ref(), (at * MIB) as u64, 100_000);
+    for at in 0..6 {
+        assert_eq!(of_first(at).unwrap(), whole[at * MIB..][..100_000]);
+    }
+    let next = server.asked().len() as u64;
+    server.script(move |asked| Answer {
+        drip: (asked.number == next).then_some(Duration::from_millis(100)),
+        ..Answer::default()
+    });
+    assert_eq!(of_first(8).unwrap(), whole[8 * MIB..][..100_000]);
+    let traffic = store.traffic().unwrap();
+    assert_eq!((traffic.hedged, traffic.retries), (1, 0));
+}
+
+#[test]
+fn one_late_answer_among_the_first_requests_is_not_waited_for() {
+    const PLACES: usize = 12;
+    let whole = content(PLACES * 2 * MIB);
+    let server = Server::new([("x", whole.clone())]);
+    let (store, object) = open(&server.url, "x", options());
+    let stalled = server.asked().len() as u64 + 5;
+    server.script(move |asked| Answer {
+        wait: Duration::from_secs(if asked.number == stalled { 19 } else { 0 }),
+        ..Answer::default()
+    });
+    std::thread::scope(|scope| {
+        for at in (0..PLACES).map(|i| i * 2 * MIB) {
+            let (object, whole) = (&object, &whole);
+            scope.spawn(move || {
+                assert_eq!(read(object.as_ref(), at as u64, 1000).unwrap(), whole[at..at + 1000]);
+            });
+        }
+    });
+    let traffic = store.traffic().unwrap();
+    assert_eq!((traffic.hedged, traffic.retries), (1, 0));
+}
+
+#[test]
+fn a_store_that_asks_for_a_longer_wait_than_there_is_ends_it_at_once() {
+    let server = Server::new([("x", content(MIB))]);
+    let (_, object) = open(&server.url, "x", options());
+    server.script(|_| Answer {
+        status: Some((503, "SlowDown")),
+        header: Some("retry-after: 3600".to_string()),
+        ..Answer::default()
+    });
+    let e = read(object.as_ref(), 0, 10).unwrap_err();
+    assert!(e.message().contains("gave up after 1 attempt in 0."), "{e}");
+    assert!(e.message().contains("wait for 3600 s (Retry-After)"), "{e}");
 }
 
 #[test]

@@ -41,6 +41,8 @@ pub(crate) struct Answer {
     pub(crate) cut: Option<usize>,
     /// Closes the connection instead of an answer, after what was asked for is done.
     pub(crate) mute: bool,
+    /// So long before each byte of the body.
+    pub(crate) drip: Option<Duration>,
     /// Gives all of the file, whatever range was asked for.
     pub(crate) ignores_range: bool,
     /// Tells no version but when the file was last changed.
@@ -194,8 +196,15 @@ impl Shared {
                 format!("HTTP/1.1 {status}\r\n{headers}{further}content-length: {}\r\n\r\n", body.len());
             stream.write_all(head.as_bytes())?;
             let sent = answer.cut.unwrap_or(body.len()).min(body.len());
-            if asked.method != "HEAD" {
-                stream.write_all(&body[..sent])?;
+            match answer.drip {
+                _ if asked.method == "HEAD" => {}
+                None => stream.write_all(&body[..sent])?,
+                Some(drip) => {
+                    for byte in &body[..sent] {
+                        thread::sleep(drip);
+                        stream.write_all(std::slice::from_ref(byte))?;
+                    }
+                }
             }
             Ok(sent == body.len())
         };
