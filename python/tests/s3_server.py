@@ -24,6 +24,10 @@ KEYS = {"access_key_id": "AKEY", "secret_access_key": "ASECRET", "region": "us-e
 BUCKETS = itertools.count()
 
 
+Hook = Callable[[dict[str, Any]], "tuple[int, bytes] | None"]
+"""Status and body of a request that is refused, by its WSGI environment."""
+
+
 class KeepsConnections(WSGIRequestHandler):
     """As S3 does: a connection that a fork copied is used again."""
 
@@ -38,13 +42,17 @@ class KeepsConnections(WSGIRequestHandler):
 class S3Server:
     """Buckets in this process's memory."""
 
-    def __init__(self, certificate: Certificate | None = None) -> None:
+    def __init__(self, certificate: Certificate | None = None, hook: Hook | None = None) -> None:
         self.requests: list[tuple[str, str]] = []
         """Method and path of each request."""
         app = DomainDispatcherApplication(create_backend_app)
 
         def counted(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
             self.requests.append((environ["REQUEST_METHOD"], environ["PATH_INFO"]))
+            if refused := hook and hook(environ):
+                status, body = refused
+                start(f"{status} Refused", [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
+                return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
             return app(environ, start)
 
         context = certificate and certificate.context()

@@ -84,6 +84,7 @@ def open(
         cache: of URLs, the folder in which what is fetched is kept, if it is not the usual cache.
         store_options: of URLs, what their store's own tools call them: ``endpoint_url``, ``region``, ``anon``,
             ``access_key_id``, and for ``http``, ``headers``, a dict. They go before the environment and stay out of recipes.
+            ``credentials`` of S3 is a function that returns such options, called again when they have expired.
         timeout: of URLs, seconds that a read may take, all its attempts together; 300 if not given.
         read_ahead: of URLs, bytes that are fetched ahead and held in memory; 256 MiB if not given.
         fill_missing: read missing chunks of a zarr array as zeros instead of refusing them.

@@ -49,7 +49,7 @@ mod trouble;
 mod url;
 mod whole;
 
-pub use backend::hub_home;
+pub use backend::{Source, credentials_by, hub_home};
 pub use measure::{Measured, measure};
 pub use net::MOST_REQUESTS;
 pub use options::Options;

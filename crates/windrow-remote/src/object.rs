@@ -13,6 +13,7 @@ use crate::copy::{Copy, Parts, ToCome, gone};
 use crate::held::{Held, Identity, Limits};
 use crate::options::Options;
 use crate::place::Place;
+use crate::url::without_signature;
 
 /// Indices up to this size are fetched whole.
 const NEAR: u64 = 1 << 30;
@@ -69,10 +70,11 @@ impl RemoteObject {
             }
         };
         let options = &self.store.options;
-        // A query may be a signature, and neither it nor a password is read out of the cache.
-        let url = match without_secrets(&self.name) {
-            url if url == self.name => url,
-            url => format!("{url}?{:016x}", xxh3_64(self.name.as_bytes())),
+        // Neither a query, which may hold a secret, nor a password is read out of the cache. Another signature is of the same file.
+        let name = without_signature(&self.name);
+        let url = match without_secrets(&name) {
+            url if url == name => url,
+            url => format!("{url}?{:016x}", xxh3_64(name.as_bytes())),
         };
         // A time of whole seconds tells versions apart, but does not promise the same bytes for ever.
         let lasting = tag.clone().filter(|tag| !tag.starts_with(MODIFIED));

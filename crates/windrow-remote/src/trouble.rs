@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use windrow_core::{Error, Kind};
 
+use crate::url::is_signed;
+
 /// A request that failed.
 #[derive(Debug)]
 pub(crate) struct Trouble {
@@ -172,15 +174,6 @@ const ELSEWHERE: [&str; 4] = [
 
 const SIGN_AGAIN: &str = "the URL is signed, and its signature has expired or is not for this: sign it again; what was fetched is kept, and \
                           the state still fits";
-
-// Whether its query is a signature, as AWS, Google, Azure and CloudFront call theirs.
-fn is_signed(url: &str) -> bool {
-    let query = url.split_once('?').map_or("", |(_, query)| query);
-    query.split('&').any(|part| {
-        let name = part.split('=').next().unwrap_or_default().to_ascii_lowercase();
-        matches!(name.as_str(), "x-amz-signature" | "x-goog-signature" | "sig" | "signature")
-    })
-}
 
 fn elsewhere_hint(region: Option<&str>) -> String {
     match region {

@@ -146,6 +146,58 @@ fn of_hub<'u>(rest: &'u str, url: &str) -> Result<(&'u str, &'u str)> {
     Ok((&rest[..cut], rest.get(cut + 1..).unwrap_or("")))
 }
 
+/// What a URL is without its signature: that of a file is another one each time it is signed, and the file is the same.
+pub(crate) fn without_signature(url: &str) -> Cow<'_, str> {
+    let Some((before, query)) = url.split_once('?') else { return Cow::Borrowed(url) };
+    if !is_signed(url) {
+        return Cow::Borrowed(url);
+    }
+    let is_of_signature = |part: &&str| {
+        let name = name_of(part);
+        SIGNING.contains(&name.as_str()) || ["x-amz-", "x-goog-"].iter().any(|start| name.starts_with(start))
+    };
+    let rest: Vec<&str> = query.split('&').filter(|part| !is_of_signature(part)).collect();
+    Cow::Owned(if rest.is_empty() { before.to_string() } else { format!("{before}?{}", rest.join("&")) })
+}
+
+/// Whether a URL has a signature in its query, as AWS, Google, Azure and CloudFront call theirs.
+pub(crate) fn is_signed(url: &str) -> bool {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let signatures = ["x-amz-signature", "x-goog-signature", "sig", "signature"];
+    query.split('&').any(|part| signatures.contains(&name_of(part).as_str()))
+}
+
+// What else belongs to a signature: of Azure, and of CloudFront and older ones.
+const SIGNING: [&str; 23] = [
+    "sig",
+    "se",
+    "sp",
+    "sv",
+    "sr",
+    "st",
+    "spr",
+    "sip",
+    "ss",
+    "srt",
+    "skoid",
+    "sktid",
+    "skt",
+    "ske",
+    "sks",
+    "skv",
+    "signature",
+    "expires",
+    "policy",
+    "key-pair-id",
+    "awsaccesskeyid",
+    "googleaccessid",
+    "hash-algorithm",
+];
+
+fn name_of(part: &str) -> String {
+    part.split('=').next().unwrap_or_default().to_ascii_lowercase()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +205,20 @@ mod tests {
     fn parts(url: &str) -> (String, String) {
         let found = Location::of(url).unwrap().unwrap();
         (found.root, found.key)
+    }
+
+    #[test]
+    fn a_signature_is_no_part_of_what_a_file_is() {
+        for (url, without) in [
+            ("https://h/x", "https://h/x"),
+            ("https://h/x?download=true&se=1", "https://h/x?download=true&se=1"),
+            ("https://h/x?X-Amz-Date=1&X-Amz-Signature=0a", "https://h/x"),
+            ("https://h/x?versionId=7&X-Amz-Signature=0a", "https://h/x?versionId=7"),
+            ("https://h/x?sv=2&se=3&sr=b&sp=r&sig=0a%3D&snapshot=4", "https://h/x?snapshot=4"),
+            ("https://h/x?Expires=1&Signature=0a&Key-Pair-Id=K", "https://h/x"),
+        ] {
+            assert_eq!(without_signature(url), without);
+        }
     }
 
     #[test]

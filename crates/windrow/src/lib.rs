@@ -124,6 +124,9 @@ pub use windrow_core::{
 };
 #[cfg(feature = "dac")]
 pub use windrow_dac as dac;
+/// Who gives the options of a store that has the option `credentials`.
+#[cfg(feature = "remote")]
+pub use windrow_remote::credentials_by;
 #[cfg(feature = "text")]
 pub use windrow_text as text;
 #[cfg(feature = "zarr")]

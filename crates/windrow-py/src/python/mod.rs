@@ -5,6 +5,7 @@ pub(crate) mod dtype;
 pub(crate) mod error;
 pub(crate) mod framework;
 pub(crate) mod function;
+pub(crate) mod functions;
 pub(crate) mod given;
 pub(crate) mod in_memory;
 pub(crate) mod index;

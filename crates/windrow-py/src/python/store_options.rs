@@ -1,4 +1,4 @@
-//! What a store is opened with, out of a dict as Python's clients take it.
+//! What a store is opened with, out of a dict as Python's clients take it; a function in it gives keys when they are needed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use pyo3::types::{PyBool, PyDict, PyString};
 use windrow::Error;
 
 use crate::python::error::raise;
+use crate::python::functions;
 use crate::python::said::{class_of, said};
 
 /// Options by name; those of a dict within, as `headers`, are called `headers.NAME`.
@@ -32,7 +33,8 @@ impl<'py> FromPyObject<'_, 'py> for StoreOptions {
                     }
                 }
                 Err(_) => {
-                    found.insert(name, text(&value)?);
+                    let text = if value.is_callable() { functions::name(&value)? } else { text(&value)? };
+                    found.insert(name, text);
                 }
             }
         }

@@ -10,6 +10,7 @@ use super::Backend;
 use super::answered::Noting;
 use super::aws_profile::{Profile, set};
 use super::cloud::{Client, Cloud, client_options, no_retries, refused};
+use super::credentials::{self, Keys, of_process};
 use super::near::has_metadata_service;
 use crate::options::Options;
 use crate::url::Location;
@@ -22,6 +23,14 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Arc<dyn Bac
 
 // With the credentials that the settings have now, and the region where one is given.
 fn client(location: &Location, options: &Options, in_region: Option<&str>) -> Result<Client> {
+    let Some(by) = options.get(&["credentials"]) else { return client_of(location, options, in_region) };
+    let mut with_keys = options.clone();
+    with_keys.store.extend(credentials::given(by).map_err(|e| e.or_at(&location.root))?);
+    with_keys.store.remove("credentials");
+    client_of(location, &with_keys, in_region)
+}
+
+fn client_of(location: &Location, options: &Options, in_region: Option<&str>) -> Result<Client> {
     let bucket = location.root.trim_start_matches("s3://");
     let profile = Profile::of_environment(options)?;
     let endpoint = endpoint(options, &profile)?;
@@ -43,13 +52,11 @@ fn client(location: &Location, options: &Options, in_region: Option<&str>) -> Re
             .iter()
             .chain(&["AWS_CONTAINER_CREDENTIALS_FULL_URI"])
             .any(|name| set(name).is_some());
-    if let (Some(id), Some(secret), false) = (
-        profile.get("aws_access_key_id"),
-        profile.get("aws_secret_access_key"),
-        is_signed && !profile.is_chosen,
-    ) {
+    if (!is_signed || profile.is_chosen)
+        && let Some((id, secret, token)) = keys_of(&profile, options).map_err(|e| e.or_at(&location.root))?
+    {
         builder = builder.with_access_key_id(id).with_secret_access_key(secret);
-        builder = match profile.get("aws_session_token") {
+        builder = match token {
             Some(token) => builder.with_token(token),
             None => builder,
         };
@@ -57,7 +64,10 @@ fn client(location: &Location, options: &Options, in_region: Option<&str>) -> Re
     }
     for (name, value) in &options.store {
         let name = match name.as_str() {
-            "endpoint_url" | "anon" | "unsigned" | "region_name" | "region" | "aws_region" => continue,
+            "endpoint_url" | "anon" | "unsigned" | "region_name" | "region" | "aws_region"
+            | CREDENTIAL_PROCESS => {
+                continue;
+            }
             "key" => "access_key_id",
             "secret" => "secret_access_key",
             other => other,
@@ -70,7 +80,12 @@ fn client(location: &Location, options: &Options, in_region: Option<&str>) -> Re
         if let Some(how) = profile.other_way() {
             return Err(Error::unsupported(format!("the profile gets its credentials by {how}"))
                 .at(location.root.as_str())
-                .hint("run `eval \"$(aws configure export-credentials --format env)\"` first"));
+                .hint(match how {
+                    CREDENTIAL_PROCESS => {
+                        "it is run where @store_options={\"credential_process\": true}@ allows it, and again when the keys expire"
+                    }
+                    _ => "run `eval \"$(aws configure export-credentials --format env)\"` first",
+                }));
         }
         // What speaks the protocol elsewhere has no such service.
         is_signed = endpoint.is_none() && has_metadata_service();
@@ -87,6 +102,25 @@ fn client(location: &Location, options: &Options, in_region: Option<&str>) -> Re
     }
     let credentials = credentials_of(&builder);
     Ok(Client::new(builder.build().map_err(|e| refused(e, &location.root))?).with(credentials, region))
+}
+
+/// A profile's, and the option that allows to run it: a file that says which program to run is believed by those who say so.
+const CREDENTIAL_PROCESS: &str = "credential_process";
+
+// The ID, the secret and the token of a profile, as a file has them now; or as its process prints them, where that may be run.
+fn keys_of(profile: &Profile, options: &Options) -> Result<Option<(String, String, Option<String>)>> {
+    if let (Some(id), Some(secret)) = (profile.get("aws_access_key_id"), profile.get("aws_secret_access_key"))
+    {
+        return Ok(Some((id, secret, profile.get("aws_session_token"))));
+    }
+    let is_allowed = options.get(&[CREDENTIAL_PROCESS]) == Some("true");
+    match profile.get(CREDENTIAL_PROCESS).filter(|_| is_allowed && !options.is_anonymous()) {
+        Some(command) => {
+            let Keys { access_key_id, secret_access_key, session_token, .. } = of_process(&command)?;
+            Ok(Some((access_key_id, secret_access_key, session_token)))
+        }
+        None => Ok(None),
+    }
 }
 
 // What tells keys from others. Those that a service gives are others each time they are asked for.

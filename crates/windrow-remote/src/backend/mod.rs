@@ -5,6 +5,7 @@ mod aws;
 mod aws_profile;
 mod azure;
 mod cloud;
+mod credentials;
 mod encoding;
 mod gcs;
 mod http;
@@ -13,6 +14,7 @@ mod kept_hash;
 mod near;
 mod sink;
 
+pub use credentials::{Source, credentials_by};
 pub use hub::hub_home;
 pub(crate) use hub::pinned;
 
