@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -148,6 +150,32 @@ def test_a_bad_line_is_named_and_the_other_tasks_are_done(executor: str | None, 
     assert len(now["left"]) == 1 and now["done"] == now["tasks"] - 1
 
 
+def test_an_error_that_lasts_is_not_tried_again_and_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("".join(f'{{"text": "document {i}"}}\n' for i in range(100)))
+    job = wr.prep.plan("tokenize", tmp_path / "a.jsonl", tmp_path / "tokens", tokenizer="bytes", task_bytes=500)
+    n = wr.prep.status(job)["tasks"]
+    os.utime(tmp_path / "a.jsonl", (1, 1))
+    calls: list[Sequence[int]] = []
+
+    def here(job: str, tasks: Sequence[int]) -> None:
+        calls.append(tasks)
+        for task in tasks:
+            with contextlib.suppress(wr.StaleError):
+                wr.prep.run_task(job, task)
+
+    for count in (1, 2):
+        with pytest.raises(wr.WindrowError, match=rf"{n} of {n} tasks are not done; tasks 0-{n - 1}: the input changed") as caught:
+            wr.prep.run(job, executor=here, retries=3)
+        # The next run tries each once more: it may be mended.
+        assert len(calls) == count and str(caught.value).count("the input changed") == 1
+    assert {failed["kind"] for failed in wr.prep.status(job)["failed"]} == {"stale"}
+    command = [sys.executable, "-m", "windrow", "prep"]
+    ran = subprocess.run([*command, "run", job], capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 5 and ran.stderr.count("the input changed") == 1 and f"tasks 0-{n - 1} failed" in ran.stderr
+    told = subprocess.run([*command, "status", job], capture_output=True, text=True, timeout=120)
+    assert told.stdout.count("the input changed") == 1 and f"tasks 0-{n - 1} failed" in told.stdout
+
+
 RUN = """
 import sys
 import windrow as wr
@@ -161,6 +189,49 @@ def long_job(tmp_path: Path, testdata: Path) -> str:
     """Two tasks that take long enough to be stopped."""
     (tmp_path / "long.jsonl").write_bytes((testdata / "demo" / "corpus.jsonl").read_bytes() * 40)
     return wr.prep.plan("tokenize", tmp_path / "long.jsonl", tmp_path / "long", tokenizer="cl100k_base", task_bytes=30 << 20)
+
+
+def test_status_tells_who_runs_what_and_how_fast(long_job: str) -> None:
+    run = subprocess.Popen([sys.executable, "-c", RUN, long_job])
+    try:
+        while not (now := wr.prep.status(long_job))["running"]:
+            assert run.poll() is None
+            time.sleep(0.1)
+        one = now["running"][0]
+        assert one["task"] in now["left"] and one["host"] and one["pid"] not in (0, run.pid)
+        os.kill(one["pid"], 0)
+        assert one["done_bytes"] <= one["total_bytes"] and (now["left_secs"] is None) == (now["bytes_per_sec"] == 0)
+        shown = subprocess.run([sys.executable, "-m", "windrow", "prep", "status", long_job], capture_output=True, text=True, timeout=120)
+        assert f"runs on {one['host']} (process {one['pid']})" in shown.stdout
+    finally:
+        run.kill()
+        run.wait()
+    # What a killed worker said stays until the task is run again, or it is removed.
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and is_running(one["pid"]):
+        time.sleep(0.1)
+    assert wr.prep.status(long_job)["running"]
+    assert wr.prep.clean(long_job) > 0 and not wr.prep.status(long_job)["running"]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_run_at_a_terminal_shows_a_bar(testdata: Path, tmp_path: Path) -> None:
+    job = planned(tmp_path, testdata)
+    terminal, program = pty.openpty()
+    try:
+        ran = subprocess.run([sys.executable, "-c", RUN, job], stderr=program, stdout=subprocess.PIPE, timeout=300)
+        assert ran.returncode == 0
+        assert b"tasks" in os.read(terminal, 1 << 16)
+    finally:
+        os.close(terminal)
+        os.close(program)
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])

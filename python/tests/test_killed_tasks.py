@@ -52,7 +52,8 @@ def test_killed_workers_leave_the_objects_of_one_run(seed: int, tmp_path: Path) 
                 for worker in workers:
                     worker.kill()
                     worker.wait()
-                assert objects(s3, bucket).items() <= expected.items()
+                there = {name: digest for name, digest in objects(s3, bucket).items() if not name.endswith(".running.json")}
+                assert there.items() <= expected.items()
             workers = [started(job, rank, s3, tmp_path) for rank in range(2)]
             assert [worker.wait(timeout=120) for worker in workers] == [0, 0]
             wr.prep.merge(job, store_options=s3.options)

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TextIO
 
-__all__ = ["bar", "bar_of_tasks"]
+__all__ = ["bar", "bar_of_tasks", "is_watched"]
 
 BETWEEN_LINES_SECS = 3.0
 WIDTH = 30
@@ -24,6 +24,11 @@ def bar_of_tasks() -> TaskBar:
     """Shows the progress of what ``prep.status`` returns."""
     tqdm = _tqdm()
     return TaskBar(Bar(sys.stderr, _tasks) if tqdm is None else TqdmBar(tqdm(unit=" tasks")))
+
+
+def is_watched() -> bool:
+    """Whether somebody is there who would see a bar: at a terminal, or in a notebook."""
+    return sys.stderr.isatty() or _tqdm() is not None
 
 
 class TaskBar:

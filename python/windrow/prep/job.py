@@ -114,7 +114,10 @@ def run_task(
 
 def status(job: Job, *, store_options: StoreOptions = None) -> dict[str, Any]:
     """What the manifests say: ``tasks``, how many; ``done``, how many of them; ``left``, the others' numbers; ``failed``, the first of
-    those whose last run failed, dicts with ``task`` and ``error``; ``records``, ``values`` and ``bytes`` of the parts that are there.
+    those whose last run failed, dicts with ``task``, ``kind`` and ``error``; ``records``, ``values`` and ``bytes`` of the parts that are there;
+    ``running``, dicts of tasks that run, each with ``host`` and ``pid`` of its worker, ``secs`` that it runs, ``done_bytes`` of ``total_bytes`` and
+    ``bytes_per_sec``, as it said ``quiet_secs`` ago (every ten seconds, unless it was killed); ``bytes_per_sec`` of all of them, and
+    ``left_secs``, how long the rest takes at this rate.
 
     >>> import windrow as wr, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())

@@ -22,8 +22,13 @@ __all__ = ["run"]
 Executor = Callable[[str, Sequence[int]], object]
 Engine = Callable[[int | None, int | None, dict[str, str] | None], Executor]
 ENGINES = ("local", "ray", "slurm", "dask")
-# Failed tasks that an error describes.
+# Errors of failed tasks that an error describes, and runs of numbers that it names.
 MOST_NAMED = 3
+MOST_RUNS = 20
+# `status` names as many.
+MOST_FAILED = 100
+# Errors of the data, the job or its tokenizer: another try gives the same.
+LASTING = {"config", "corrupt", "exists", "mismatch", "not_found", "out_of_range", "stale", "unrecognised", "unsupported"}
 BETWEEN_LOOKS_SECS = 0.5
 
 
@@ -53,8 +58,10 @@ def run(
         workers: tasks at a time. None: one on this machine; as many as fit into the cluster; as many as there are tasks in a job array.
         threads: threads of a task. None: the cores of the machine, divided by the workers on it; on a dask cluster of yours 1; on Slurm those
             that it gives an element.
-        retries: how often what is left is started again.
-        progress: ``True`` draws a bar; a function is called now and then with the dict that ``status`` returns.
+        retries: how often what is left is started again: tasks whose worker was lost, or that failed by what passes. One that failed by its data,
+            its job or its tokenizer is not.
+        progress: ``True`` draws a bar, and so does ``None`` on a terminal or in a notebook; a function is called now and then with the dict that
+            ``status`` returns.
         store_options: of URLs, as for ``wr.open``: for this process and the workers, which Ray and dask are told as arguments of their tasks and
             the processes of this machine and of Slurm in their environment. No job, script or command line holds them. A function of
             yours passes them to ``run_task`` itself.
@@ -85,18 +92,40 @@ def run(
     trouble: Exception | None = None
     look = partial(status, job, store_options=stores)
     with _shown(look, progress):
+        # What failed in a run before may be mended by now.
+        left = look()["left"]
         for _ in range(max(retries, 0) + 1):
-            left = look()["left"]
             if not left:
-                return merge(job, store_options=stores)
+                break
             try:
                 start(job, left)
             except Exception as error:
                 # A worker that was lost, perhaps: what is done decides, below.
                 trouble = error
+            left = _to_try_again(look())
         if not look()["left"]:
             return merge(job, store_options=stores)
     raise _unfinished(job, look(), trouble) from trouble
+
+
+def _to_try_again(now: dict[str, Any]) -> list[int]:
+    """Tasks that are left but for those whose error another try would give again."""
+    lasting = {one["task"] for one in now["failed"] if one["kind"] in LASTING}
+    # The others that failed are not named: most likely it is all of them.
+    return [] if len(lasting) >= MOST_FAILED else [task for task in now["left"] if task not in lasting]
+
+
+def _named(tasks: list[int]) -> str:
+    """Numbers of tasks as one types them."""
+    runs: list[list[int]] = []
+    for task in tasks:
+        if runs and runs[-1][1] + 1 == task:
+            runs[-1][1] = task
+        else:
+            runs.append([task, task])
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in runs[:MOST_RUNS]]
+    more = ",…" if len(runs) > MOST_RUNS else ""
+    return f"task{'s' if len(tasks) > 1 else ''} {','.join(shown)}{more}"
 
 
 def _engine(name: str) -> Engine:
@@ -110,9 +139,13 @@ def _engine(name: str) -> Engine:
 
 def _unfinished(job: str, now: dict[str, Any], trouble: Exception | None) -> WindrowError:
     left, failed = now["left"], now["failed"]
-    errors = [f"task {one['task']}: {one['error']}" for one in failed[:MOST_NAMED]]
-    if len(failed) > MOST_NAMED:
-        errors.append(f"{len(failed) - MOST_NAMED:,} more failed")
+    by_error: dict[str, list[int]] = {}
+    for one in failed:
+        by_error.setdefault(one["error"], []).append(one["task"])
+    groups = list(by_error.items())
+    errors = [f"{_named(tasks)}: {error}" for error, tasks in groups[:MOST_NAMED]]
+    if more := sum(len(tasks) for _, tasks in groups[MOST_NAMED:]):
+        errors.append(f"{more:,} more failed")
     if not errors and trouble is not None:
         errors.append(str(trouble))
     text = f"{len(left):,} of {now['tasks']:,} tasks are not done"
@@ -125,7 +158,9 @@ def _shown(
     status: Callable[[], dict[str, Any]], progress: Callable[[dict[str, Any]], object] | bool | None
 ) -> Iterator[None]:
     """Looks at the manifests now and then, until the block ends."""
-    if progress is None or progress is False:
+    if progress is None:
+        progress = bars.is_watched()
+    if progress is False:
         yield
         return
     bar = bars.bar_of_tasks() if progress is True else None

@@ -256,14 +256,45 @@ fn status(args: &OfJob, out: &mut Out) -> Result<i32, Failure> {
     let found = job.status(&interrupt)?;
     let (done, bytes) = (found.done, text::size(found.bytes));
     out.line(format_args!("{done} of {} done, {bytes}", text::counted(found.tasks, "task")))?;
-    for failed in &found.failed {
-        out.line(format_args!("  task {} failed: {}", failed.task, failed.error))?;
+    for one in &found.running {
+        let quiet = match one.is_heard() {
+            true => String::new(),
+            false => format!("; nothing was heard of it for {} s", one.quiet_secs),
+        };
+        let (done, rate) = (text::size(one.done_bytes), text::size(one.bytes_per_sec));
+        let (task, host, pid) = (one.task, &one.host, one.pid);
+        out.line(format_args!(
+            "  task {task} runs on {host} (process {pid}) for {} s: {done}, {rate}/s{quiet}",
+            one.secs
+        ))?;
+    }
+    if let Some(secs) = found.left_secs {
+        out.line(format_args!("  {}/s of input; about {} s left", text::size(found.bytes_per_sec), secs))?;
+    }
+    for (tasks, error) in grouped(found.failed.iter().map(|failed| (failed.task, failed.error.clone()))) {
+        out.line(format_args!("  {} failed: {error}", named(&tasks)))?;
     }
     if !found.left.is_empty() {
         out.line(format_args!("  left: {}", runs(&found.left)))?;
     }
     out.object(json!({ "status": found }))?;
     Ok(DONE)
+}
+
+/// Each error once, with the tasks that had it; in the order of their first tasks.
+fn grouped(failed: impl IntoIterator<Item = (u64, String)>) -> Vec<(Vec<u64>, String)> {
+    let mut groups: Vec<(Vec<u64>, String)> = Vec::new();
+    for (task, error) in failed {
+        match groups.iter_mut().find(|(_, known)| *known == error) {
+            Some((tasks, _)) => tasks.push(task),
+            None => groups.push((vec![task], error)),
+        }
+    }
+    groups
+}
+
+fn named(tasks: &[u64]) -> String {
+    format!("task{} {}", if tasks.len() == 1 { "" } else { "s" }, runs(tasks))
 }
 
 // Numbers as one types them: 3,7-12.
@@ -351,5 +382,14 @@ mod tests {
     fn numbers_in_a_row_are_a_range() {
         assert_eq!(runs(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
         assert_eq!(runs(&[]), "");
+    }
+
+    #[test]
+    fn an_error_of_many_tasks_is_said_once() {
+        let failed = [(0, "a"), (1, "b"), (2, "a"), (3, "a"), (9, "a")];
+        let groups = grouped(failed.map(|(task, error)| (task, error.to_string())));
+        let said: Vec<String> =
+            groups.iter().map(|(tasks, error)| format!("{}: {error}", named(tasks))).collect();
+        assert_eq!(said, ["tasks 0,2-3,9: a", "task 1: b"]);
     }
 }

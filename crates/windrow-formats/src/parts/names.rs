@@ -31,6 +31,7 @@ fn ending(what: PartFile) -> &'static str {
         PartFile::Sums => ".sums",
         PartFile::Manifest => ".json",
         PartFile::Failure => ".error.json",
+        PartFile::Running => ".running.json",
     }
 }
 
@@ -45,6 +46,7 @@ mod tests {
                 assert_eq!(task_of(&file_name(task, what), what), Some(task));
             }
             assert_eq!(task_of(&file_name(task, PartFile::Failure), PartFile::Manifest), None);
+            assert_eq!(task_of(&file_name(task, PartFile::Running), PartFile::Manifest), None);
         }
         for name in [
             "17.bin",

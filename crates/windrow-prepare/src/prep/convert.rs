@@ -119,7 +119,7 @@ impl ConvertWorker<'_> {
     /// `Stale` when the records are not those of the job; `Config` for a number that does not fit; as [`Worker::run`](super::Worker::run).
     pub fn run(&self, job: &Job, task: u64, watch: &dyn Watch) -> Result<bool> {
         let layout = in_parts(self.table)?;
-        run_task(self.place, layout, job, task, || {
+        run_task(self.place, layout, job, task, watch, |watch| {
             store::whole_at_once(|| self.make(job, task, layout, watch))
         })
     }

@@ -132,7 +132,7 @@ impl EncodeWorker<'_> {
     /// `Stale` when a file is not the one of the job; `Mismatch` when what decides the records is not; as [`Worker::run`](super::Worker::run).
     pub fn run(&self, job: &Job, task: u64, watch: &dyn Watch) -> Result<bool> {
         let layout = in_parts(self.table)?;
-        run_task(self.place, layout, job, task, || self.make(job, task, layout, watch))
+        run_task(self.place, layout, job, task, watch, |watch| self.make(job, task, layout, watch))
     }
 
     fn make(&self, job: &Job, task: u64, layout: &dyn Parts, watch: &dyn Watch) -> Result<()> {

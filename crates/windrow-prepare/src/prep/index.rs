@@ -89,7 +89,7 @@ impl IndexWorker<'_> {
     /// As [`Worker::run`](super::Worker::run).
     pub fn run(&self, job: &Job, task: u64, watch: &dyn Watch) -> Result<bool> {
         let layout = in_parts(self.table)?;
-        run_task(self.place, layout, job, task, || {
+        run_task(self.place, layout, job, task, watch, |watch| {
             let (number, planned, of) = job.input_of(task)?;
             let input = Input::of(Places(self.stores), &planned.path, &planned.row.name)?;
             is_as_planned(&TextInput::Lines(input.clone()), planned)?;

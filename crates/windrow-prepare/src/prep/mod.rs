@@ -11,6 +11,7 @@ mod part;
 mod place;
 mod plan;
 mod ranges;
+mod running;
 mod status;
 mod task;
 
@@ -22,5 +23,6 @@ pub use join::join;
 pub use merge::merge;
 pub use place::{Folder, Place, clean};
 pub use plan::plan_tokenize;
+pub use running::Running;
 pub use status::{Failed, Status, status};
 pub use task::Worker;

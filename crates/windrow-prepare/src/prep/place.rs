@@ -130,11 +130,15 @@ impl Place for Folder {
         // Manifests are made beside the folders.
         for folder in self.folders.iter().chain([&""]) {
             let names = files::names(&self.root.join(folder))?;
-            left.extend(names.iter().filter(|name| is_draft(name)).map(|name| key::below(folder, name)));
+            let is_left = |name: &&String| is_draft(name) || name.ends_with(RUNNING);
+            left.extend(names.iter().filter(is_left).map(|name| key::below(folder, name)));
         }
         Ok(left)
     }
 }
+
+// What says of a task that it runs.
+const RUNNING: &str = ".running.json";
 
 // As `draft` names them.
 fn is_draft(name: &str) -> bool {

@@ -16,6 +16,7 @@ use windrow_core::{Kind, Result, Watch, check};
 
 use super::job::Job;
 use super::place::Place;
+use super::running::{self, Running};
 
 /// How many failures are named, with their errors.
 const MOST_NAMED: usize = 100;
@@ -37,6 +38,12 @@ pub struct Status {
     pub values: u64,
     /// Bytes of their files.
     pub bytes: u64,
+    /// Tasks that run, at most 100 of them, as their workers said within the last ten seconds or before they were killed.
+    pub running: Vec<Running>,
+    /// Input bytes a second of those that were heard of lately.
+    pub bytes_per_sec: u64,
+    /// Seconds until all is done, at this rate; `None` where nothing runs.
+    pub left_secs: Option<u64>,
 }
 
 /// A task whose last run failed.
@@ -44,6 +51,8 @@ pub struct Status {
 pub struct Failed {
     /// Its number.
     pub task: u64,
+    /// What kind of error it is, as [`Kind::name`] says: whether it helps to run it again.
+    pub kind: String,
     /// Why.
     pub error: String,
 }
@@ -157,10 +166,26 @@ pub fn status(table: Table, place: &dyn Place, job: &Job, watch: &dyn Watch) -> 
                 serde_json::from_slice(&read_small(object.as_ref(), 1 << 20)?).unwrap_or_default();
             // That of another job says nothing of this one.
             if said["job"] == job.hash.as_str() {
-                let error = said["error"].as_str().unwrap_or("unknown").to_string();
-                status.failed.push(Failed { task: *task, error });
+                let text = |name: &str| said[name].as_str().unwrap_or("unknown").to_string();
+                status.failed.push(Failed { task: *task, kind: text("kind"), error: text("error") });
             }
         }
     }
+    for task in &status.left {
+        let name = layout.file(*task, PartFile::Running);
+        if status.running.len() < MOST_NAMED
+            && sizes.contains_key(&name)
+            && let Some(object) = open_if_there(store.as_ref(), &name)?
+        {
+            // It may be gone by now.
+            let text = read_small(object.as_ref(), 1 << 20).unwrap_or_default();
+            status.running.extend(running::heard(*task, &text, &job.hash));
+        }
+    }
+    let heard = || status.running.iter().filter(|one| one.is_heard());
+    status.bytes_per_sec = heard().map(|one| one.bytes_per_sec).sum();
+    let behind: u64 = heard().map(|one| one.done_bytes).sum();
+    let ahead = (status.left.len() as u64).saturating_mul(job.task_bytes).saturating_sub(behind);
+    status.left_secs = ahead.checked_div(status.bytes_per_sec);
     Ok(status)
 }

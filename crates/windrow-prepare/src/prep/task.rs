@@ -13,6 +13,7 @@ use super::job::{Job, JobInput};
 use super::part::{name_of, part_of};
 use super::place::{Draft, Place, is_there};
 use super::ranges::{lines_before, owned};
+use super::running::Reporting;
 use crate::chunks::Chunks;
 use crate::encode::{Encode, EncodedChunk};
 use crate::input::Input;
@@ -49,7 +50,7 @@ impl Worker<'_> {
     /// run of this task gave other bytes; as [`tokenize`](crate::tokenize()); `Interrupted`; `Io`.
     pub fn run(&self, job: &Job, task: u64, watch: &dyn Watch) -> Result<bool> {
         let layout = in_parts(self.table)?;
-        run_task(self.place, layout, job, task, || self.make(job, task, layout, watch))
+        run_task(self.place, layout, job, task, watch, |watch| self.make(job, task, layout, watch))
     }
 
     fn make(&self, job: &Job, task: u64, layout: &dyn Parts, watch: &dyn Watch) -> Result<()> {
@@ -160,13 +161,16 @@ pub(super) fn run_task(
     layout: &dyn Parts,
     job: &Job,
     task: u64,
-    make: impl FnOnce() -> Result<()>,
+    watch: &dyn Watch,
+    make: impl FnOnce(&dyn Watch) -> Result<()>,
 ) -> Result<bool> {
     job.input_of(task)?;
     if part_of(place, layout, job, task)?.is_some() {
         return Ok(false);
     }
-    let made = make();
+    let reporting = Reporting::begin(place, layout.file(task, PartFile::Running), &job.hash, watch);
+    let made = make(&reporting);
+    drop(reporting);
     let failure = layout.file(task, PartFile::Failure);
     match &made {
         Ok(()) if is_there(place, &failure)? => place.remove(&failure)?,
@@ -222,7 +226,9 @@ pub(super) fn show(
     manifest.write(part.to_text().as_bytes())?;
     manifest.finish()?;
     let shown = drafts.into_iter().try_for_each(Draft::show);
-    let shown = shown.and_then(|()| place.settle()).and_then(|()| manifest.show());
+    // Of a killed attempt too: nothing but the part is there once it is done.
+    let is_over = || place.remove(&layout.file(task, PartFile::Running));
+    let shown = shown.and_then(|()| place.settle()).and_then(|()| is_over()).and_then(|()| manifest.show());
     shown.and_then(|()| place.settle()).map_err(|e| match e.kind() {
         // Its message alone: the place is named once.
         Kind::Exists => Error::mismatch(format!("two runs of task {task} gave different bytes: {}", e.message()))

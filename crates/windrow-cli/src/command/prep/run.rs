@@ -10,7 +10,7 @@ use windrow::dev::threads;
 use windrow::prep::Prep;
 use windrow::prepare::{self, Watch};
 
-use super::partly;
+use super::{grouped, named, partly};
 use crate::args::{Stores, no_stdin, path};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -141,8 +141,8 @@ pub(super) fn run(args: &Run, out: &mut Out) -> Result<i32, Failure> {
         sum.next(prep.job().task_bytes);
     }
     drop(watch);
-    for (task, error) in &failed {
-        say(Message::Error, &format!("task {task} failed: {error:#}"));
+    for (tasks, error) in grouped(failed.iter().map(|(task, error)| (*task, format!("{error:#}")))) {
+        say(Message::Error, &format!("{} failed: {error}", named(&tasks)));
     }
     let (tasks, known) = (
         text::counted(made, "task"),

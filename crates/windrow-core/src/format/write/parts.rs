@@ -22,6 +22,8 @@ pub enum PartFile {
     Manifest,
     /// Why the task failed.
     Failure,
+    /// Who runs the task, and how far it is; as long as it runs.
+    Running,
 }
 
 /// A format whose data sets are made by tasks, a part each: `prepare` runs the tasks, the format says what lies where.
