@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -91,11 +92,16 @@ TOLD = """
 """
 
 
+def told(said: str) -> list[str]:
+    """What was said but for how well that mixes."""
+    return [line for line in said.splitlines() if "mix badly" not in line]
+
+
 def test_numbers_chosen_are_told_once(tokens: Path, run_script: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = "INFO shuffle=wr.Blocks(size=26, lanes=4, rows=16, pool=3)"
-    assert run_script(TOLD, tokens).splitlines() == [numbers]
+    assert told(run_script(TOLD, tokens)) == [numbers]
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")
-    assert run_script(TOLD, tokens).splitlines() == [
+    assert told(run_script(TOLD, tokens)) == [
         numbers,
         "WARNING blocks in 4 lanes for 8 nodes: several nodes read the same blocks; lanes= gives more, smaller blocks "
         "(size=) make room for them",
@@ -248,3 +254,21 @@ def test_mixing_is_told_of_a_view_and_of_each_part(view: wr.View, tokens: Path) 
     mix = wr.mix({"web": (view, 0.75), "code": (wr.open(tokens, format="tokens", dtype="uint16").pack(16), 0.25)}, stop="all")
     parts = wr.Loader(mix, global_batch_size=16, shuffle=SMALL).mixing()
     assert list(parts) == ["web", "code"] and parts["code"]["order"].startswith("shuffle:block-v1(size=25,")
+
+
+def test_blocks_that_mix_badly_are_told_of_with_what_halves_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    np.arange(24 * 400 * 16 + 1, dtype=np.uint16).tofile(tmp_path / "ids.bin")
+    view = wr.open(tmp_path / "ids.bin", dtype="uint16").pack(16)
+    # 24 blocks: batches of one lane, from a few blocks at a time.
+    loader = wr.Loader(view, global_batch_size=48, shuffle=wr.Blocks(size=400), rank=0, world_size=1)
+    before = loader.mixing()["excess_variance"]
+    assert before > 4
+    (said,) = [record.getMessage() for record in caplog.records if "mix badly" in record.getMessage()]
+    assert f"{before:.1f} times" in said
+    name, value = re.search(r"(size|pool)=(\d+) makes that", said).groups()
+    better = wr.Loader(view, global_batch_size=48, shuffle=wr.Blocks(**{"size": 400, name: int(value)}), rank=0, world_size=1)
+    assert better.mixing()["excess_variance"] - 1 < 0.65 * (before - 1)
+    caplog.clear()
+    # What mixes well is not warned of.
+    wr.Loader(view, global_batch_size=48, shuffle=wr.Blocks(size=10), rank=0, world_size=1)
+    assert "mix badly" not in caplog.text

@@ -98,7 +98,7 @@ static LOGGED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 // Neither waits for the lock nor holds it while it logs: Python's logging takes the interpreter's lock, which whoever waits
 // here may hold, and in a child of a fork nobody may be left to release it. Said twice then.
-fn once(level: log::Level, text: String) {
+pub(crate) fn once(level: log::Level, text: String) {
     let text = spelt(text);
     let logged = match LOGGED.try_lock() {
         Ok(logged) => Some(logged),

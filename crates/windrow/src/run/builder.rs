@@ -8,6 +8,7 @@ use windrow_core::plan::{LastBatch, Plan};
 use windrow_core::sampler::{Order, Shard};
 
 use crate::mix::Mixture;
+use crate::order::blocks::Blocks;
 use crate::order::ordered;
 use crate::order::room;
 use crate::order::shuffle::Shuffle;
@@ -210,6 +211,14 @@ impl LoaderBuilder {
         )
     }
 
+    /// Blocks as they were given, where the order has some.
+    pub(crate) fn given_blocks(&self) -> Option<&Blocks> {
+        match &self.shuffle {
+            Shuffle::Blocks(blocks) => Some(blocks),
+            Shuffle::Off | Shuffle::On | Shuffle::Parts(_) => None,
+        }
+    }
+
     // The order with its numbers.
     fn fixed(&self) -> Result<Shuffle> {
         if matches!(self.shuffle, Shuffle::Off | Shuffle::On) {
@@ -269,6 +278,7 @@ impl LoaderBuilder {
         room::check(&orders, self.parts(), &self.shares(), loader.steps())?;
         let (steps, nodes) = (loader.steps(), ranks::nodes(loader.steps().shard.world_size()));
         ordered::tell(&orders, self.parts(), self.part_names(), steps, nodes);
+        self.tell_of_mixing(&orders)?;
         Ok(loader)
     }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use windrow_core::Result;
-use windrow_core::sampler::{Order, Turn};
+use windrow_core::sampler::{BlockShape, Order, Turn};
 
 use crate::order::blocks::Blocks;
-use crate::order::ordered::bytes_of;
+use crate::order::ordered::{bytes_of, once};
 use crate::run::builder::LoaderBuilder;
 
 /// Batches that are looked at, spread over an epoch.
@@ -15,6 +15,9 @@ const BATCHES: u64 = 64;
 
 /// Pairs of neighbours that are looked at.
 const PAIRS: u64 = 4096;
+
+/// Blocks whose excess variance is above this are warned of.
+const MOST_EXCESS: f64 = 4.0;
 
 /// How well the order of a view, or of a part of a mixture, mixes neighbours. Blocks are those of the order; where it has none,
 /// runs of samples of 8 MiB.
@@ -130,6 +133,53 @@ impl LoaderBuilder {
             })
         });
         mixing.collect()
+    }
+}
+
+impl LoaderBuilder {
+    /// Warns, once, of blocks that mix so badly that a model may learn less from each batch, and names what halves that.
+    pub(crate) fn tell_of_mixing(&self, orders: &[Order]) -> Result<()> {
+        let rows = self.global_batch()?;
+        // By its formula, which is near enough to leave most orders uncounted.
+        let may_excess = |order: &Order| match order {
+            Order::Blocks(shape) => rows / shape.lanes.saturating_mul(shape.pool).max(1) >= 2,
+            Order::Sequential | Order::Shuffle => false,
+        };
+        if !orders.iter().any(may_excess) {
+            return Ok(());
+        }
+        let is_one = orders.len() == 1;
+        for (order, found) in orders.iter().zip(self.mixing()?) {
+            let (Order::Blocks(shape), true) = (order, found.excess_variance > MOST_EXCESS) else { continue };
+            let halved = if is_one { self.halved(shape, found.excess_variance)? } else { None };
+            let hint =
+                halved.unwrap_or_else(|| "smaller blocks (@size@) or a larger @pool@ mix better".to_string());
+            let text = format!(
+                "blocks of {} samples, {} of which are mixed at a time, mix badly: the mean of a batch varies by {:.1} times what it does in a \
+                 global shuffle (excess variance); {hint}",
+                shape.size,
+                shape.lanes.saturating_mul(shape.pool).min(found.blocks),
+                found.excess_variance
+            );
+            once(log::Level::Warn, text);
+        }
+        Ok(())
+    }
+
+    // What about halves the excess: smaller blocks, or where their pool was given, a larger one.
+    fn halved(&self, shape: &BlockShape, excess: f64) -> Result<Option<String>> {
+        let Some(given) = self.given_blocks() else { return Ok(None) };
+        let (size, pool) = ((shape.size / 2).max(1), shape.pool.saturating_mul(2));
+        let smaller = (given.clone().size(size), format!("@size={size}@"));
+        let larger = (given.clone().size(shape.size).pool(pool), format!("@pool={pool}@"));
+        for (blocks, name) in [smaller, larger] {
+            let other = self.clone().shuffle(blocks).mixing()?;
+            let other = other.first().map_or(excess, |found| found.excess_variance);
+            if other - 1.0 <= 0.6 * (excess - 1.0) {
+                return Ok(Some(format!("{name} makes that {other:.1}")));
+            }
+        }
+        Ok(None)
     }
 }
 
