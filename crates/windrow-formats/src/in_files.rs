@@ -101,8 +101,7 @@ impl<K: FileKind> Format for InFiles<K> {
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
         let keys = keys::<K>(probe);
         if keys.is_empty() {
-            let none = format!("expected `{}` files, found none", K::EXPECTED);
-            return Err(Error::not_found(none).at(probe.display()));
+            return Err(none_found(probe, K::EXPECTED, K::INFO.data_suffixes));
         }
         if probe.is_folder {
             splits::refuse_in(probe, keys.iter().map(|key| probe.name_of(key)))?;
@@ -174,4 +173,19 @@ pub(crate) fn is_named(name: &str, suffix: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let shard = rest.strip_prefix('-').and_then(|rest| rest.split_once("-of-"));
     rest.is_empty() || shard.is_some_and(|(number, of)| is_number(number) && is_number(of))
+}
+
+/// The error of a folder that holds no files of a kind; where folders below it do, one of them is named.
+pub(crate) fn none_found(probe: &Probe, expected: &str, suffixes: &[&str]) -> Error {
+    let error = Error::not_found(format!("expected `{expected}` files, found none")).at(probe.display());
+    let is_one = |name: &&str| suffixes.iter().any(|suffix| key::has_suffix(name, suffix));
+    match probe.names().filter(is_one).find_map(|name| name.rsplit_once('/')) {
+        Some((folder, _)) => {
+            let folder = probe.store.display(&probe.below(folder));
+            error.hint(format!(
+                "there are such files in {folder}: open that folder, or name the files by a pattern"
+            ))
+        }
+        None => error,
+    }
 }

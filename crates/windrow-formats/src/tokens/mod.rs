@@ -26,6 +26,7 @@ use self::documents::Documents;
 use self::write::WriteTokens;
 use windrow_core::format::data_files::DataFiles;
 
+use crate::in_files::none_found;
 use crate::open_options::EOS;
 
 /// Headerless token files.
@@ -98,7 +99,7 @@ impl Format for Tokens {
             vec![probe.key.clone()]
         };
         if keys.is_empty() {
-            return Err(Error::not_found("expected `.bin` files, found none").at(probe.display()));
+            return Err(none_found(probe, ".bin", &[".bin"]));
         }
         probe.refuse_checksums_alone()?;
         refuse_halves(probe, &keys)?;

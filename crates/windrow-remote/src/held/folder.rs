@@ -31,7 +31,6 @@ pub(super) enum Refusal {
     Absent,
     Failed(io::Error),
     OtherMachine,
-    OtherData,
     /// Another program truncated it, removed it or took its place.
     Changed,
     TooLarge(u64),
@@ -46,9 +45,6 @@ impl fmt::Display for Refusal {
             Refusal::Failed(e) => write!(f, "what is fetched is kept in memory only: the cache failed: {e}"),
             Refusal::OtherMachine => {
                 f.write_str("what is fetched is kept in memory only: the cache is on a network mount")
-            }
-            Refusal::OtherData => {
-                f.write_str("what is fetched is kept in memory only: this folder says it is of other data")
             }
             Refusal::Changed => f.write_str(
                 "what is fetched is kept in memory only: another program changed or removed the cache's files",
@@ -67,7 +63,7 @@ impl fmt::Display for Refusal {
 impl Refusal {
     pub(super) fn hint(&self) -> &'static str {
         match self {
-            Refusal::OtherData | Refusal::Changed => "remove the folder: it is made again",
+            Refusal::Changed => "remove the folder: it is made anew",
             Refusal::TooLarge(_) => "split the file into several",
             Refusal::Full => {
                 "set @cache_limit@ or WINDROW_CACHE_LIMIT to more, or WINDROW_CACHE or @cache@ to a folder with more space"
@@ -82,7 +78,6 @@ impl Refusal {
         let kind = match self {
             Refusal::Absent | Refusal::Failed(_) => 0,
             Refusal::OtherMachine => 1,
-            Refusal::OtherData => 2,
             Refusal::Changed => 3,
             Refusal::TooLarge(_) => 4,
             Refusal::NoFolder(_) => 5,
@@ -198,10 +193,13 @@ impl Folder {
         let about = open_at(folder, ABOUT, make)?;
         match serde_json::from_slice::<Identity>(&copies::read_about(&about)?) {
             Ok(found) if found == self.identity => {}
-            Ok(_) => return Err(Refusal::OtherData),
-            Err(_) if !make => return Err(Refusal::Absent),
-            // One that somebody is just writing, or that a crash left: whatever it was to say, it says the same then.
-            Err(_) => {
+            _ if !make => return Err(Refusal::Absent),
+            // One that somebody is just writing, or that a crash left: whatever it was to say, it says the same then. The folder's name is
+            // a hash of this identity: another one in it is damage, and what is here may be of other data.
+            found => {
+                if found.is_ok() {
+                    forget_all(&open_at(folder, SUMS, make)?)?;
+                }
                 let text = serde_json::to_vec_pretty(&self.identity).map_err(io::Error::from)?;
                 about.write_all_at(&text, 0)?;
                 about.set_len(text.len() as u64)?;
@@ -242,6 +240,18 @@ impl Folder {
         remove_at(folder, DATA, Id::of(&data)?)?;
         Ok(None)
     }
+}
+
+/// Makes each sum that of nothing. Never shorter: others may have it mapped.
+fn forget_all(sums: &File) -> io::Result<()> {
+    let (zeros, size) = (vec![0; 64 << 10], sums.metadata()?.len());
+    let mut at = 0;
+    while at < size {
+        let part = (size - at).min(zeros.len() as u64);
+        sums.write_all_at(&zeros[..part as usize], at)?;
+        at += part;
+    }
+    Ok(())
 }
 
 /// Gives a new file its size. Its last page, that maps look at, has room on the disk: where a file system in memory is full, a

@@ -69,3 +69,35 @@ fn a_sum_of_nothing_is_not_there_and_zeros_are() {
     assert_eq!(held.missing(0, SIZE), [0..GRANULE, 2 * GRANULE..SIZE]);
     assert_eq!(borrowed(&held, &(GRANULE..2 * GRANULE)), Some(vec![0; GRANULE as usize]));
 }
+
+#[test]
+fn what_a_copy_says_of_itself_is_made_anew_where_it_is_damaged() {
+    const SIZE: u64 = 40 * GRANULE;
+    let (cache, content) = (tempfile::tempdir().unwrap(), content(SIZE));
+    let identity = identity("x", SIZE);
+    let open = || Held::new(identity.clone(), &limits(cache.path(), Some(u64::MAX)));
+    let (about, sums) = ("about.json", "sums");
+    let damage: [(&str, &dyn Fn(&mut Vec<u8>)); 4] = [
+        (about, &|text| {
+            *text = String::from_utf8(text.clone()).unwrap().replace("bucket/x", "bucket/y").into_bytes()
+        }),
+        (about, &|text| text.truncate(7)),
+        (about, &|text| text[0] ^= 1),
+        (sums, &|sums| sums.truncate(40)),
+    ];
+    for (name, damage) in damage {
+        fetch(&open(), &content, 0..SIZE);
+        let path = folder_of(cache.path(), &identity).join(name);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let before = bytes.clone();
+        damage(&mut bytes);
+        assert_ne!(bytes, before, "{name}");
+        std::fs::write(&path, &bytes).unwrap();
+        // What is read of it is right, and it is kept again.
+        let held = open();
+        fetch(&held, &content, 0..SIZE);
+        assert_eq!(found(&held, &(0..SIZE)).as_deref(), Some(&content[..]), "{name}");
+        drop(held);
+        assert_eq!(fetch(&open(), &content, 0..SIZE), 0, "{name}");
+    }
+}
