@@ -99,7 +99,7 @@ def test_keys_are_read_again_where_they_come_from(
     ds = wr.open(url, dtype="uint32", cache_limit=0, timeout=30, store_options=options)
     view = ds.pack(1000)
     assert view[0]["input_ids"][0] == 0
-    # What was read goes on with other keys, by number and in a loader.
+    # Reading continues with other keys, by number and in a loader.
     for number in (1, 2):
         s3.key = f"KEY{number}"
         write(number)

@@ -85,7 +85,7 @@ def open(
         store_options: of URLs, what their store's own tools call them: ``endpoint_url``, ``region``, ``anon``,
             ``access_key_id``, and for ``http``, ``headers``, a dict. They go before the environment and stay out of recipes.
             ``credentials`` of S3 is a function that returns such options, called again when they have expired.
-        timeout: of URLs, seconds that a read may take, all its attempts together; 300 if not given.
+        timeout: of URLs, the longest that a read waits, in seconds, all its attempts together; 300 if not given.
         read_ahead: of URLs, bytes that are fetched ahead and held in memory; 256 MiB if not given.
         fill_missing: read missing chunks of a zarr array as zeros instead of refusing them.
         io: ``"mmap"``, or ``"pread"`` for files that others may truncate; those of network mounts are never mapped.

@@ -65,7 +65,7 @@ pub(crate) struct Attempts<'a> {
     /// What was said of the attempt before.
     said: Option<String>,
     /// Somebody was told that it takes long.
-    told: bool,
+    reported: bool,
 }
 
 /// After this time a message says what is waited for.
@@ -78,7 +78,7 @@ impl<'a> Attempts<'a> {
         doing: &'a str,
         url: &'a str,
     ) -> Attempts<'a> {
-        Attempts { deadline, counters, doing, url, done: 0, said: None, told: false }
+        Attempts { deadline, counters, doing, url, done: 0, said: None, reported: false }
     }
 
     /// Counts from 0 again: something came.
@@ -157,9 +157,10 @@ impl<'a> Attempts<'a> {
 
 /// What helps where a store is too slow, or does not answer.
 pub(crate) fn hint_of_time(url: &str) -> &'static str {
-    match url.starts_with("hf://") {
-        true => "the Hub or the way to it fails: is HF_ENDPOINT right? raise @timeout@ to wait for longer",
-        false => "the store or the way to it fails; raise @timeout@ to wait for longer",
+    if url.starts_with("hf://") {
+        "the Hub or the network is failing: is HF_ENDPOINT right? A longer @timeout@ waits longer"
+    } else {
+        "the store or the network is failing; a longer @timeout@ waits longer"
     }
 }
 
@@ -171,7 +172,7 @@ pub(crate) struct Known<'a> {
     pub(crate) tag: Option<&'a str>,
 }
 
-/// The bytes of a range; `None` of a store that gives no ranges. A body that is cut goes on where it ended.
+/// The bytes of a range; `None` of a store that gives no ranges. A body that is cut continues where it ended.
 pub(crate) async fn bytes(
     backend: &dyn Backend,
     known: &Known<'_>,

@@ -101,9 +101,10 @@ impl Copy {
     /// # Errors
     /// As [`Copy::bring`].
     pub(crate) fn bring_near(self: &Arc<Self>) -> Result<()> {
-        match self.of.held.has_room() && !self.of.held.missing(0, self.of.size).is_empty() {
-            true => self.ask_for(&(0..self.of.size), None, Deadline::of_parts()),
-            false => Ok(()),
+        if self.of.held.has_room() && !self.of.held.missing(0, self.of.size).is_empty() {
+            self.ask_for(&(0..self.of.size), None, Deadline::of_parts())
+        } else {
+            Ok(())
         }
     }
 

@@ -31,15 +31,16 @@ struct Times {
 const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 /// An answer is late after this time, where too few have come to say what is usual.
 const UNKNOWN: Duration = Duration::from_secs(5);
-/// So many times what is usual is late, and nothing is before this time.
+/// Late is what takes this many times as long as is usual.
 const LATE: f64 = 8.0;
+/// Nothing is late before this time.
 const SOONEST: Duration = Duration::from_secs(1);
 
 impl Pace {
     const KEPT: usize = 100;
-    /// So many tell what is usual.
+    /// Answers that say what is usual, at least.
     const ENOUGH: usize = 4;
-    /// One request in so many may be sent twice.
+    /// Of this number of requests one may be sent twice.
     const SHARE: u64 = 50;
 
     fn times<T>(&self, look: impl FnOnce(&mut Times) -> T) -> T {
@@ -177,13 +178,11 @@ pub(crate) async fn more_bytes(
             }
         }
     }
-    match bytes.len() == size {
-        true => {
-            pace.brought((size - before) as u64, start.elapsed());
-            Ok(())
-        }
-        false => Err(cut(bytes.len(), size)),
+    if bytes.len() != size {
+        return Err(cut(bytes.len(), size));
     }
+    pace.brought((size - before) as u64, start.elapsed());
+    Ok(())
 }
 
 fn too_much() -> Trouble {
@@ -228,9 +227,10 @@ async fn part_in_time(body: &mut Body, came: u64, flowing: Instant, pace: &Pace)
         if is_late && pace.may_hedge() {
             return InTime::Late;
         }
-        let wait = match is_late {
-            true => SOONEST,
-            false => left().unwrap_or(BETWEEN_LOOKS).clamp(Duration::from_millis(1), BETWEEN_LOOKS),
+        let wait = if is_late {
+            SOONEST
+        } else {
+            left().unwrap_or(BETWEEN_LOOKS).clamp(Duration::from_millis(1), BETWEEN_LOOKS)
         };
         match tokio::time::timeout(wait, body.next()).await {
             Ok(Some(part)) => return InTime::Part(part),

@@ -75,19 +75,14 @@ async fn all(
             at += PART as u64;
         }
     }
-    match at + bytes.len() as u64 == known.size {
-        true => {
-            if !bytes.is_empty() {
-                held.put(at, bytes);
-            }
-            Ok(())
-        }
-        false => Err(Trouble::passing(format!(
-            "the body was cut after {} of {} bytes",
-            at + bytes.len() as u64,
-            known.size
-        ))),
+    let came = at + bytes.len() as u64;
+    if came != known.size {
+        return Err(Trouble::passing(format!("the body was cut after {came} of {} bytes", known.size)));
     }
+    if !bytes.is_empty() {
+        held.put(at, bytes);
+    }
+    Ok(())
 }
 
 /// The error of one whose parts nobody gives.

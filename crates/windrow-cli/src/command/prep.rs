@@ -257,9 +257,10 @@ fn status(args: &OfJob, out: &mut Out) -> Result<i32, Failure> {
     let (done, bytes) = (found.done, text::size(found.bytes));
     out.line(format_args!("{done} of {} done, {bytes}", text::counted(found.tasks, "task")))?;
     for one in &found.running {
-        let quiet = match one.is_heard() {
-            true => String::new(),
-            false => format!("; nothing was heard of it for {} s", one.quiet_secs),
+        let quiet = if one.is_heard() {
+            String::new()
+        } else {
+            format!("; nothing was heard of it for {} s", one.quiet_secs)
         };
         let (done, rate) = (text::size(one.done_bytes), text::size(one.bytes_per_sec));
         let (task, host, pid) = (one.task, &one.host, one.pid);

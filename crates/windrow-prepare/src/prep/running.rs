@@ -23,7 +23,7 @@ pub struct Running {
     pub quiet_secs: u64,
     /// Input bytes behind it.
     pub done_bytes: u64,
-    /// Of so many; 0 where that is not known.
+    /// Input bytes of the task; 0 where that is not known.
     pub total_bytes: u64,
     /// Input bytes a second.
     pub bytes_per_sec: u64,

@@ -73,7 +73,7 @@ impl Cloud {
         }
     }
 
-    /// One whose clients are made anew where that may help.
+    /// One whose clients are made again where that may help.
     pub(super) fn renewed_by(again: Again) -> windrow_core::Result<Cloud> {
         let client = again(None)?;
         Ok(Cloud { again: Some(again), ..Cloud::new(client) })

@@ -63,7 +63,7 @@ impl fmt::Display for Refusal {
 impl Refusal {
     pub(super) fn hint(&self) -> &'static str {
         match self {
-            Refusal::Changed => "remove the folder: it is made anew",
+            Refusal::Changed => "remove the folder: it is made again",
             Refusal::TooLarge(_) => "split the file into several",
             Refusal::Full => {
                 "set @cache_limit@ or WINDROW_CACHE_LIMIT to more, or WINDROW_CACHE or @cache@ to a folder with more space"

@@ -55,9 +55,12 @@ fn a_bucket_in_another_region_is_asked_there() {
     let named = "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-9</Region></Error>";
     let moved = "x-amz-bucket-region: eu-west-9";
     for (status, body, header) in [(301, "", Some(moved)), (400, "", Some(moved)), (400, named, None)] {
-        server.script(move |asked| match is_there(asked) {
-            true => Answer::default(),
-            false => Answer { header: header.map(str::to_string), ..refused(status, body) },
+        server.script(move |asked| {
+            if is_there(asked) {
+                Answer::default()
+            } else {
+                Answer { header: header.map(str::to_string), ..refused(status, body) }
+            }
         });
         let object = s3(&server, options(), &KEYS).open("x.bin").unwrap();
         assert_eq!(read(object.as_ref(), MIB as u64, 1000).unwrap(), whole[MIB..MIB + 1000]);

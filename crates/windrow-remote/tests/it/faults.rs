@@ -169,9 +169,12 @@ fn a_server_without_ranges_gives_all_of_a_file_once_where_there_is_room() {
     let (_, object) = open(&server.url, "small", options());
     assert_eq!(read(object.as_ref(), 100, 50).unwrap(), small[100..150]);
     for is_bucket in [false, true] {
-        let opened = |options: Options| match is_bucket {
-            true => bucket(&server, options).open("large").unwrap(),
-            false => open(&server.url, "large", options).1,
+        let opened = |options: Options| {
+            if is_bucket {
+                bucket(&server, options).open("large").unwrap()
+            } else {
+                open(&server.url, "large", options).1
+            }
         };
         let object = opened(options());
         server.asked();

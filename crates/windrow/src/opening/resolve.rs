@@ -92,16 +92,17 @@ fn resolve_url(written: &Path, options: &Options, stores: &Stores, found: &mut V
     };
     let mut add = |url: &str| {
         found.push(
-            match glob::is_glob(pattern_of_url(url)) && !(is_web(url) && is_there(url, options, stores)?) {
-                true => match listed(url, options, stores) {
+            if glob::is_glob(pattern_of_url(url)) && !(is_web(url) && is_there(url, options, stores)?) {
+                match listed(url, options, stores) {
                     // Where nothing may be listed, an object of that very name may be there.
                     Err(e) if e.kind() == Kind::Io && is_there(url, options, stores)? => {
                         log::debug!("{url} is an object's name: {e:#}");
                         itself(url)
                     }
                     listed => Found { written: written.to_path_buf(), ..listed? },
-                },
-                false => itself(url),
+                }
+            } else {
+                itself(url)
             },
         );
         Ok(())

@@ -100,12 +100,11 @@ fn golden_data_of_every_format_reads_alike_from_s3() {
 // A file or a folder, copied into a bucket; a folder without a manifest is listed by one.
 fn into_bucket(from: &Path, bucket: &Path) {
     let mut files = Vec::new();
-    match from.is_dir() {
-        true => below(from, &mut files),
+    if from.is_dir() {
+        below(from, &mut files);
+    } else {
         // With what belongs to it.
-        false => {
-            files.extend(fs::read_dir(from.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path()))
-        }
+        files.extend(fs::read_dir(from.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path()));
     }
     let base = if from.is_dir() { from } else { from.parent().unwrap() };
     for file in files.iter().filter(|file| file.is_file()) {
@@ -139,9 +138,10 @@ fn whoever_may_read_but_not_list_reads_every_format() {
         *count += 1;
         let bucket = format!("{name}-{}-{count}", if path.is_dir() { "folder" } else { "file" });
         into_bucket(&path, &buckets.path().join(&bucket));
-        let url = match path.is_dir() {
-            true => format!("s3://{bucket}"),
-            false => format!("s3://{bucket}/{}", path.file_name().unwrap().to_str().unwrap()),
+        let url = if path.is_dir() {
+            format!("s3://{bucket}")
+        } else {
+            format!("s3://{bucket}/{}", path.file_name().unwrap().to_str().unwrap())
         };
         // What is expanded or converted is kept on disk.
         let options = Options { cache_limit: None, cache: Some(cache.path().into()), ..s3.options() };
