@@ -168,10 +168,10 @@ impl LoaderBuilder {
 
     // What about halves the excess: smaller blocks, or where their pool was given, a larger one.
     fn halved(&self, shape: &BlockShape, excess: f64) -> Result<Option<String>> {
-        let Some(given) = self.given_blocks() else { return Ok(None) };
+        let Some(&given) = self.given_blocks() else { return Ok(None) };
         let (size, pool) = ((shape.size / 2).max(1), shape.pool.saturating_mul(2));
-        let smaller = (given.clone().size(size), format!("@size={size}@"));
-        let larger = (given.clone().size(shape.size).pool(pool), format!("@pool={pool}@"));
+        let smaller = (given.size(size), format!("@size={size}@"));
+        let larger = (given.size(shape.size).pool(pool), format!("@pool={pool}@"));
         for (blocks, name) in [smaller, larger] {
             let other = self.clone().shuffle(blocks).mixing()?;
             let other = other.first().map_or(excess, |found| found.excess_variance);

@@ -71,19 +71,20 @@ fn a_sum_of_nothing_is_not_there_and_zeros_are() {
 }
 
 #[test]
-fn what_a_copy_says_of_itself_is_made_anew_where_it_is_damaged() {
+fn what_a_copy_says_of_itself_is_made_again_where_it_is_damaged() {
     const SIZE: u64 = 40 * GRANULE;
     let (cache, content) = (tempfile::tempdir().unwrap(), content(SIZE));
     let identity = identity("x", SIZE);
     let open = || Held::new(identity.clone(), &limits(cache.path(), Some(u64::MAX)));
     let (about, sums) = ("about.json", "sums");
-    let damage: [(&str, &dyn Fn(&mut Vec<u8>)); 4] = [
-        (about, &|text| {
+    type Damage = fn(&mut Vec<u8>);
+    let damage: [(&str, Damage); 4] = [
+        (about, |text| {
             *text = String::from_utf8(text.clone()).unwrap().replace("bucket/x", "bucket/y").into_bytes()
         }),
-        (about, &|text| text.truncate(7)),
-        (about, &|text| text[0] ^= 1),
-        (sums, &|sums| sums.truncate(40)),
+        (about, |text| text.truncate(7)),
+        (about, |text| text[0] ^= 1),
+        (sums, |sums| sums.truncate(40)),
     ];
     for (name, damage) in damage {
         fetch(&open(), &content, 0..SIZE);
