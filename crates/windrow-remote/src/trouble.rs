@@ -69,7 +69,7 @@ impl Trouble {
         Trouble::new(what, said).by_code()
     }
 
-    /// The same by the code in what was said, which tells more than a status: stores use 400, 401, 403 and 301 for the same.
+    /// This trouble by the code in what was said, which tells more than a status: stores use 400, 401, 403 and 301 for one thing.
     pub(crate) fn by_code(mut self) -> Trouble {
         let has = |words: &[&str]| words.iter().any(|word| self.said.contains(word));
         let what = match self.what {

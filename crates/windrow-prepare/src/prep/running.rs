@@ -1,9 +1,11 @@
 //! Which tasks run, who runs them and how fast: a small file beside the parts for each, as long as it runs.
 
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use windrow_core::output::files;
 use windrow_core::{Progress, Watch};
 
 use super::place::Place;
@@ -152,7 +154,8 @@ fn now_ms() -> u64 {
 
 // As the system calls this machine, or whoever started the process.
 fn host() -> String {
-    let of_system = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    let of_system = of_system.map(|name| name.trim().to_string()).filter(|name| !name.is_empty());
+    let of_system = files::read(Path::new("/proc/sys/kernel/hostname"));
+    let of_system = of_system.map(|name| String::from_utf8_lossy(&name).trim().to_string());
+    let of_system = of_system.filter(|name| !name.is_empty());
     of_system.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_else(|| "?".to_string())
 }

@@ -59,7 +59,7 @@ pub(crate) fn objects(place: &Place, folder: &str) -> Result<Option<Objects>> {
     }
 }
 
-/// The same of a store that refuses to list: what a manifest names as the files of the data is all that is known.
+/// The objects below a folder of a store that refuses to list: what the manifest names as the files of the data is all that is known.
 ///
 /// # Errors
 /// As [`objects`]; that the manifest is refused, too.

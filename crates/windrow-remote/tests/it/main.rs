@@ -36,7 +36,7 @@ pub(crate) fn bucket(server: &server::Server, options: Options) -> Remote {
     s3(server, options, &[("anon", "true"), ("region", "us-east-1")])
 }
 
-/// The same with other settings.
+/// A bucket of S3 with these settings.
 pub(crate) fn s3(server: &server::Server, mut options: Options, settings: &[(&str, &str)]) -> Remote {
     for (name, value) in [&[("endpoint_url", server.url.as_str())], settings].concat() {
         options.store.insert(name.to_string(), value.to_string());
