@@ -45,7 +45,7 @@ def stores(n=500_000_000):
     """One store a layout, and the ids as raw tokens."""
     raw = DATA / f"flat{n}.bin"
     if not raw.exists():
-        wr.write(raw, sequences(n), to="tokens", dtype="uint32", durable=False)
+        wr.write(raw, sequences(n), to="tokens", dtype="uint32", fsync=False)
     found = {}
     for i, (name, options) in enumerate(LAYOUTS.items()):
         path = DATA / f"flat{n}-{i}.zarr"
@@ -53,7 +53,7 @@ def stores(n=500_000_000):
             if options is None:
                 uncompressed(DATA / f"flat{n}-0.zarr", path)
             else:
-                wr.write(path, sequences(n), to="flat-tokens", durable=False, **options)
+                wr.write(path, sequences(n), to="flat-tokens", fsync=False, **options)
         found[name] = path
     return raw, found
 

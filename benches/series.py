@@ -16,7 +16,7 @@ def shards(n_series=20_000, length=5_000):
     out = DATA / "shards"
     if not (out / "meta.json").exists():
         rng = np.random.default_rng(0)
-        wr.write(out, (rng.normal(size=length).cumsum().astype(np.float32) for _ in range(n_series)), to="shards", durable=False)
+        wr.write(out, (rng.normal(size=length).cumsum().astype(np.float32) for _ in range(n_series)), to="shards", fsync=False)
     path = next(out.glob("data-1-of-1.bin"))
     warm(path)
     return out, path, n_series, length

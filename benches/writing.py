@@ -28,7 +28,7 @@ def bench_m(passes, seconds):
     n = 50_000_000
     raw, text = DATA / f"documents{n}.bin", jsonl(400_000_000, "text.jsonl")
     if not raw.exists():
-        wr.write(raw, sequences(n), to="tokens", dtype="uint32", eos=EOS, durable=False)
+        wr.write(raw, sequences(n), to="tokens", dtype="uint32", eos=EOS, fsync=False)
     warm(raw)
     # The ends of its documents are looked for once.
     wr.open(raw, dtype="uint32", eos=EOS)
@@ -40,13 +40,13 @@ def bench_m(passes, seconds):
     def converted(to):
         out = emptied("converted")
         start = time.perf_counter()
-        wr.convert(wr.open(raw, eos=EOS), out, to=to, durable=False)
+        wr.convert(wr.open(raw, eos=EOS), out, to=to, fsync=False)
         return n / (time.perf_counter() - start)
 
     def tokenized(to, options):
         out = emptied("tokenized")
         start = time.perf_counter()
-        wr.tokenize([text], out, tokenizer="cl100k_base", to=to, durable=False, threads=2, **options)
+        wr.tokenize([text], out, tokenizer="cl100k_base", to=to, fsync=False, threads=2, **options)
         return ids / (time.perf_counter() - start)
 
     measures = {LIMIT: bare}

@@ -38,7 +38,7 @@ COMMANDS, WRITERS, READERS, LOADERS, CALLED, REMOTE = (
 # How long a job is to take, so that there is something to interrupt; lines of its input that are made at a time.
 LONG, BLOCK = 0.15, 2_000
 # What is converted and loaded.
-NUMBERS = "wr.write('numbers', [np.arange(i, i + 1000) for i in range(600)], to='shards', dtype='int32', durable=False)"
+NUMBERS = "wr.write('numbers', [np.arange(i, i + 1000) for i in range(600)], to='shards', dtype='int32', fsync=False)"
 VIEW = "wr.open('numbers').windows(16, stride=1"
 SLOW_TEXTS = "(time.sleep(0.05) or text for text in TEXTS)"
 

@@ -110,9 +110,9 @@ def variants(to: str) -> Iterator[tuple[str, list[str]]]:
 
 def converting() -> Iterator[Job]:
     """Numbers to every format, and rows to those that hold rows."""
-    records = "wr.write('rec', RECORDS, to='shards', dtype='uint16', vocab_size=300, durable=False)"
-    others = "wr.write('rec2', OTHERS, to='shards', dtype='uint16', vocab_size=300, durable=False)"
-    codes = "wr.write('rec', CODES, to='codes', durable=False); wr.write('rec2', CODES[::-1][:4], to='codes', durable=False)"
+    records = "wr.write('rec', RECORDS, to='shards', dtype='uint16', vocab_size=300, fsync=False)"
+    others = "wr.write('rec2', OTHERS, to='shards', dtype='uint16', vocab_size=300, fsync=False)"
+    codes = "wr.write('rec', CODES, to='codes', fsync=False); wr.write('rec2', CODES[::-1][:4], to='codes', fsync=False)"
     for to in layouts("convert"):
         out = "out" + ENDINGS.get(to, "")
         line = ["convert", "rec", out, "--to", to, "-q", *SMALL.get(to, [])]
@@ -140,7 +140,7 @@ def indexing() -> Iterator[Job]:
 
 def in_tasks() -> Iterator[Job]:
     """Each command of `prep`; the job's file says where it is, so all run at one path."""
-    record = "wr.write('rec', RECORDS, to='shards', dtype='uint16', vocab_size=300, durable=False)"
+    record = "wr.write('rec', RECORDS, to='shards', dtype='uint16', vocab_size=300, fsync=False)"
     kinds: dict[str, tuple[list[str], str]] = {
         "tokenize": (["tokenize", "in", "--tokenizer", "bytes", "--task-bytes", "1500"], "joined"),
         "convert": (["convert", "rec", "--to", "shards", "--task-bytes", "80"], "joined"),
@@ -180,7 +180,7 @@ def small_files() -> Iterator[Job]:
     dummy: list[Command] = [["dummy", "--vocab-size", "300", "--tokens", "2000", "--out", "ids.bin", "-q"]]
     batch = ["extract", "ids.bin", "--pack", "16", "--batch-size", "4", "--step", "3", "-o", "batch.npz", "-q"]
     yield Job("extract", "extract", batch, dummy)
-    codes = "wr.write('codes', CODES, to='codes', durable=False)"
+    codes = "wr.write('codes', CODES, to='codes', fsync=False)"
     prompts = (
         "import pathlib; new = pathlib.Path('new'); new.mkdir()\n"
         "for track in pathlib.Path('codes/encoded_audio').iterdir():\n"

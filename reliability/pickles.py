@@ -126,7 +126,7 @@ def put(draws: random.Random, folder: Path, marker: str) -> tuple[Path, dict[str
         path.write_bytes(pickle.dumps(0x1950A86A20F9469CFC6C, 2) + pickle.dumps(1001, 2) + pickle.dumps({}, 2) + bad)
     elif kind in ("mds", "litdata"):
         path = folder / kind
-        wr.write(path, [{"n": n, "bad": bad} for n in range(3)], to=kind, durable=False)  # type: ignore[arg-type]
+        wr.write(path, [{"n": n, "bad": bad} for n in range(3)], to=kind, fsync=False)  # type: ignore[arg-type]
         bare(path)
         index = path / "index.json"
         index.write_text(index.read_text().replace('"bytes"', '"pkl"' if kind == "mds" else '"pickle"'))

@@ -60,9 +60,9 @@ def sources(folder: Path) -> dict[str, list[Source]]:
             arrays = [np.arange(count, dtype="uint32") + 1 + base + STRIDE * r for r, count in enumerate(lens)]
             out = folder / f"{kind}{n}"
             if kind == "tokens":
-                wr.write(out, arrays, to="forager", durable=False)
+                wr.write(out, arrays, to="forager", fsync=False)
             elif kind == "channels":
-                wr.write(out, [np.stack([a, a + 500], 1).astype("int32") for a in arrays], to="shards", durable=False)
+                wr.write(out, [np.stack([a, a + 500], 1).astype("int32") for a in arrays], to="shards", fsync=False)
             else:
                 out = out.with_suffix(".jsonl")
                 out.write_text("".join(json.dumps({"n": int(a[0]), "t": "x" * (r % 5)}) + "\n" for r, a in enumerate(arrays)))

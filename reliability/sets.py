@@ -161,12 +161,12 @@ def written(folder: Path) -> list[Set]:
     for to, (ending, takes) in WRITERS.items():
         for kind in takes.split():
             out = place(f"{to}, {kind}") / f"data{ending}"
-            wr.write(out, kinds[kind](), to=to, durable=False)  # type: ignore[arg-type]
+            wr.write(out, kinds[kind](), to=to, fsync=False)  # type: ignore[arg-type]
             # A folder is the set; a file, or a pair of them, lies alone in one.
             add(f"{to}, {kind}", out, out if out.is_dir() else out.parent)
     for name, options in ZARRS.items():
         out = place(name) / "data.zarr" / "train"
-        wr.write(out, ragged("uint32"), to="flat-tokens", durable=False, **options)
+        wr.write(out, ragged("uint32"), to="flat-tokens", fsync=False, **options)
         add(f"flat-tokens, {name}", out)
     squeezed: dict[str, dict[str, Any]] = {
         "mds, zstd": {"to": "mds", "compression": "zstd:3"},
@@ -174,7 +174,7 @@ def written(folder: Path) -> list[Set]:
     }
     for name, options in squeezed.items():
         out = place(name) / ("data.parquet" if name.startswith("parquet") else "data")
-        wr.write(out, rows(), durable=False, **options)
+        wr.write(out, rows(), fsync=False, **options)
         add(name, out, out if out.is_dir() else out.parent)
 
     texts = folder / "texts"
@@ -192,10 +192,10 @@ def written(folder: Path) -> list[Set]:
     }
     for name, options in commands.items():
         out = place(name) / ("data.zarr/train" if options.get("to") == "flat-tokens" else "data")
-        wr.tokenize(texts, out, tokenizer="bytes", durable=False, **options)
+        wr.tokenize(texts, out, tokenizer="bytes", fsync=False, **options)
         add(name, out, out if options.get("to") != "flat-tokens" else out.parent)
     out = place("converted")
-    wr.convert(Path(next(s.path for s in sets if s.name == "arrow, ragged")), out, to="shards", durable=False)
+    wr.convert(Path(next(s.path for s in sets if s.name == "arrow, ragged")), out, to="shards", fsync=False)
     add("converted", out, out)
 
     out = place("index, checksums")

@@ -52,7 +52,7 @@ def torture(part: Part) -> None:
     large = part.folder / "bucket" / "large"
     large.mkdir()
     # Several granules of the cache, and several requests.
-    wr.write(large / "data.bin", [np.arange(700_000) * 7 % 65_521], to="tokens", dtype="uint16", durable=False)
+    wr.write(large / "data.bin", [np.arange(700_000) * 7 % 65_521], to="tokens", dtype="uint16", fsync=False)
     local["large"] = sets.Set("large", str(large / "data.bin"), str(large), is_summed=True, is_always=True)
     whole = {name: sets.content(wr.open(one.path)) for name, one in local.items()}
     lanes = [Lane(part, number, part.folder) for number in range(AT_ONCE)]

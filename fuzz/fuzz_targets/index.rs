@@ -53,7 +53,7 @@ fuzz_target!(|input: Input<'_>| {
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         fs::write(path, stored).expect("a file");
     }
-    let options = IndexOptions { checksum: input.checksum, durable: false, ..IndexOptions::default() };
+    let options = IndexOptions { checksum: input.checksum, fsync: false, ..IndexOptions::default() };
     let report = match index(folder.path(), &options, &()) {
         Ok(report) => report,
         Err(error) => {

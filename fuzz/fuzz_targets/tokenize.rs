@@ -90,7 +90,7 @@ fuzz_target!(|input: Input<'_>| {
         } else {
             Vec::new()
         },
-        durable: false,
+        fsync: false,
         threads: Some(usize::from(input.threads % 3 + 1)),
         checkpoint_bytes: u64::from(input.checkpoint) + 1,
         ..TokenizeOptions::new(Arc::from(to))

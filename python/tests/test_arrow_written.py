@@ -322,7 +322,7 @@ def test_the_codec_of_parquet_is_chosen(tmp_path, compression):
 def test_row_groups_of_parquet_are_bounded(tmp_path):
     rng = np.random.default_rng(1)
     records = (rng.integers(0, 2**31, 1 << 18, dtype="int32") for _ in range(100))
-    out = written(tmp_path, records, "parquet", compression="none", durable=False)
+    out = written(tmp_path, records, "parquet", compression="none", fsync=False)
     groups = """
 import json, sys
 import pyarrow.parquet as pq

@@ -26,7 +26,7 @@ def differences(name: str, kind: str, n: int, seed: int, folder: Path) -> list[s
     records = [make.one(name in WITH_TOOLS) for _ in range(n)]
     lines = "".join(json.dumps(record, ensure_ascii=i % 2 == 0) + "\n" for i, record in enumerate(records))
     (folder / "chat.jsonl").write_text(lines, encoding="utf-8", newline="\n")
-    wr.tokenize(folder / "chat.jsonl", folder / "out", tokenizer=folder / "tokenizer", chat=True, durable=False)
+    wr.tokenize(folder / "chat.jsonl", folder / "out", tokenizer=folder / "tokenizer", chat=True, fsync=False)
     ds, found = wr.open(folder / "out"), []
     assert len(ds) == n
     for i, record in enumerate(records):
@@ -86,7 +86,7 @@ with pa.OSFile(f"{folder}/texts.arrow", "wb") as file, pa.ipc.new_stream(file, t
     writer.write_table(table, max_chunksize=30)
 ds = datasets.Dataset(datasets.table.InMemoryTable(table))
 ds.save_to_disk(f"{folder}/saved")
-options = {"tokenizer": "bytes", "chat": True, "chat_template": f"{folder}/says.jinja", "durable": False}
+options = {"tokenizer": "bytes", "chat": True, "chat_template": f"{folder}/says.jinja", "fsync": False}
 for name, given in {"dataset": ds, "streaming": ds.to_iterable_dataset()}.items():
     wr.tokenize(given, f"{folder}/{name}", **options)
 print(json.dumps(len(ds)))
@@ -104,7 +104,7 @@ def test_conversations_of_tables_and_iterables_are_those_of_lines(tmp_path: Path
     lines = "".join(json.dumps(record) + "\n" for record in CALLS)
     (tmp_path / "texts.jsonl").write_text(lines)
     (tmp_path / "says.jinja").write_text(SAYS)
-    options: dict[str, Any] = {"tokenizer": "bytes", "chat": True, "chat_template": tmp_path / "says.jinja", "durable": False}
+    options: dict[str, Any] = {"tokenizer": "bytes", "chat": True, "chat_template": tmp_path / "says.jinja", "fsync": False}
     expected = wr.tokenize(tmp_path / "texts.jsonl", tmp_path / "lines", **options)
     assert expected["documents"] == len(CALLS)
     assert with_loaders(TABLES, tmp_path) == len(CALLS)

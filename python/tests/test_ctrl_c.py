@@ -143,7 +143,7 @@ def test_ctrl_c_is_never_taken_for_an_answer(tmp_path: Path, call: str) -> None:
 import numpy as np
 import windrow as wr
 for name in ("numbers", "more"):
-    wr.write(name, [np.arange(100)], to="shards", dtype="int32", durable=False)
+    wr.write(name, [np.arange(100)], to="shards", dtype="int32", fsync=False)
 from pathlib import Path
 Path("texts").mkdir()
 Path("texts/a.jsonl").write_text('{"text": "one two"}\\n')

@@ -85,7 +85,7 @@ def test_every_reader_gives_the_same_arrays(tmp_path: Path, corpus: Corpus, layo
     options = LAYOUTS[layout]
     root = tmp_path / "corpus.zarr"
     began = time.monotonic()
-    report = wr.write(root / "train", corpus.sequences(), to="flat-tokens", durable=False, **options)
+    report = wr.write(root / "train", corpus.sequences(), to="flat-tokens", fsync=False, **options)
     seconds = time.monotonic() - began
     assert (report["tokens"], report["records"]) == (N_TOKENS, len(corpus.starts) - 1)
     arrays = {"encoded_tokens": corpus.encoded, "seq_starts": corpus.starts}

@@ -108,7 +108,7 @@ def test_numbers_of_one_column_get_none(tmp_path: Path) -> None:
 
 def test_a_text_of_folders_is_tokenised(tmp_path: Path) -> None:
     made(tmp_path / "t", "parquet", ["lang=en", "lang=de"])
-    wr.tokenize(tmp_path / "t", tmp_path / "out", tokenizer="bytes", text_field="lang", durable=False)
+    wr.tokenize(tmp_path / "t", tmp_path / "out", tokenizer="bytes", text_field="lang", fsync=False)
     assert sorted(bytes(row.tolist()).decode() for row in wr.open(tmp_path / "out")[:]) == ["de", "de", "en", "en"]
 
 

@@ -26,7 +26,7 @@ FORMS = {
 
 def tokenized(path: Path, field: str = "output", **options: Any) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
-        wr.tokenize(path, f"{folder}/out", tokenizer="bytes", text_field=field, durable=False, **options)
+        wr.tokenize(path, f"{folder}/out", tokenizer="bytes", text_field=field, fsync=False, **options)
         return [bytes(tokens.tolist()).decode() for tokens in wr.open(f"{folder}/out")[:]]
 
 
@@ -136,7 +136,7 @@ def test_conversations_are_those_of_the_lines(tmp_path: Path) -> None:
     made = []
     for source in ("a.jsonl", "a.json"):
         out = tmp_path / f"out-{source}"
-        wr.tokenize(tmp_path / source, out, tokenizer=tmp_path / "tokenizer", chat=True, durable=False)
+        wr.tokenize(tmp_path / source, out, tokenizer=tmp_path / "tokenizer", chat=True, fsync=False)
         made.append([(row["tokens"].tolist(), row["loss_mask"].tolist()) for row in wr.open(out)[:]])
     assert made[0] == made[1]
     assert len(made[0]) == 4

@@ -27,7 +27,7 @@ case, folder = sys.argv[1], pathlib.Path(sys.argv[2])
 out = folder / "corpus.zarr" / "train"
 EARLIER = [[i + 1, i + 2, i + 3][: i % 4] for i in range(20)]
 LATER = [[9, i] for i in range(11)]
-SMALL = {"tokens_chunk_size": 8, "seq_starts_chunk_size": 4, "durable": False}
+SMALL = {"tokens_chunk_size": 8, "seq_starts_chunk_size": 4, "fsync": False}
 KINDS = {
     "v2": {"zarr_format": 2}, "v3": {"zarr_format": 3}, "sharded": {"zarr_format": 3, "chunks_per_shard": 2},
 }
@@ -58,7 +58,7 @@ def tokenize(texts):
     # Left as it is where it is there: a run continues only with the very same input.
     if not (folder / "a.jsonl").exists() or (folder / "a.jsonl").read_text() != lines:
         (folder / "a.jsonl").write_text(lines)
-    options = {**SMALL, **KINDS.get(kind[-1], {})} if kind[1] == "flat-tokens" else {"durable": False}
+    options = {**SMALL, **KINDS.get(kind[-1], {})} if kind[1] == "flat-tokens" else {"fsync": False}
     wr.tokenize(
         folder / "a.jsonl", out, tokenizer="bytes", to=kind[1], append_eos=True, threads=1, overwrite=kind[0] == "again", **options
     )
@@ -67,10 +67,10 @@ def tokenize(texts):
 def change():
     kind = case.split()
     if kind[0] == "append":
-        wr.write(out, LATER, to="flat-tokens", append=True, durable=False)
+        wr.write(out, LATER, to="flat-tokens", append=True, fsync=False)
     elif kind[0] == "write":
         dtype = "float32" if kind[1] in ("npy", "npz", "jsonl", "shards") else None
-        wr.write(out, RECORDS, to=kind[1], durable=False, dtype=dtype)
+        wr.write(out, RECORDS, to=kind[1], fsync=False, dtype=dtype)
     elif kind[0] == "new":
         wr.write(out, LATER, to="flat-tokens", **SMALL, **KINDS[kind[1]])
     elif kind[0] in ("tokenize", "again"):
@@ -78,10 +78,10 @@ def change():
     else:
         path = folder / "ids.bin"
         if not path.exists():
-            wr.write(path, [[*map(ord, text), 0] for text in TEXTS], to="tokens", dtype="uint16", durable=False)
+            wr.write(path, [[*map(ord, text), 0] for text in TEXTS], to="tokens", dtype="uint16", fsync=False)
         ds = wr.open(path, eos=0)
         killer.kill_at_arm(TIMES[0])
-        wr.convert(ds, out, to=kind[1], durable=False)
+        wr.convert(ds, out, to=kind[1], fsync=False)
 
 
 def seen():

@@ -132,7 +132,7 @@ def test_a_run_that_was_stopped_continues_with_the_same_counts(tmp_path: Path, s
     text = [json.dumps({"text": f"some words {i} " * 3}) if i % 50 else "{broken" for i in range(n)]
     (tmp_path / "a.jsonl").write_text("\n".join(text) + "\n")
     options: dict[str, Any] = {"tokenizer": "bytes", "skip_corrupt": True, "max_skipped": 0.05, "sample_size": sample_size}
-    options |= {"threads": 1, "durable": False}
+    options |= {"threads": 1, "fsync": False}
     whole = wr.tokenize(tmp_path / "a.jsonl", tmp_path / "whole", **options)
 
     def stop(state: dict[str, int]) -> None:

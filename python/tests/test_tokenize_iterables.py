@@ -68,7 +68,7 @@ class Rows:
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("to", LAYOUTS)
 def test_the_files_are_those_of_the_same_lines(tmp_path, to, threads):
-    options = {"tokenizer": "gpt2", "to": to, "threads": threads, "durable": False, **LAYOUTS[to]}
+    options = {"tokenizer": "gpt2", "to": to, "threads": threads, "fsync": False, **LAYOUTS[to]}
     expected = wr.tokenize(lines(tmp_path / "texts.jsonl", TEXTS), tmp_path / "lines", **options)
     given = {
         "generator": generator(),
@@ -276,7 +276,7 @@ def texts():
             time.sleep(600)
         yield f"{i:04} " * 200_000
 
-report = wr.tokenize(texts(), out, tokenizer="bytes", to=sys.argv[3], durable=False)
+report = wr.tokenize(texts(), out, tokenizer="bytes", to=sys.argv[3], fsync=False)
 print(report["resumed_bytes"], report["documents"])
 """
 
@@ -351,7 +351,7 @@ done = {}
 for name, one in given.items():
     if isinstance(one, list):
         one = iter(one)
-    done[name] = wr.tokenize(one, folder / name, tokenizer="bytes", sample_size=64, durable=False)["tokens"]
+    done[name] = wr.tokenize(one, folder / name, tokenizer="bytes", sample_size=64, fsync=False)["tokens"]
     assert wr.tokenize(iter(one) if name != "column" else iter(texts), folder / name, tokenizer="bytes", sample_size=64)["unchanged"]
 refused = {}
 frame = pd.DataFrame({"text": ["a"]})

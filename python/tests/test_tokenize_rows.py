@@ -117,7 +117,7 @@ def data_files(folder):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_ids_are_those_of_the_same_lines(made, cache, tmp_path, kind, to):
     folder, texts = made
-    options = {"tokenizer": "bytes", "to": to, "durable": False, **LAYOUTS[to]}
+    options = {"tokenizer": "bytes", "to": to, "fsync": False, **LAYOUTS[to]}
     reports = {}
     for name in ("jsonl", kind):
         out = tmp_path / name / "out"

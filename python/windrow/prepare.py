@@ -85,7 +85,7 @@ def tokenize(
     overwrite: bool = False,
     threads: SupportsIndex | None = None,
     allow_empty: bool = False,
-    durable: bool = True,
+    fsync: bool = True,
     progress: Callable[[dict[str, int]], object] | bool | None = None,
     store_options: Mapping[str, Any] | None = None,
     timeout: float | None = None,
@@ -139,7 +139,7 @@ def tokenize(
         overwrite: replace an existing output.
         threads: encoding threads; a Python function always runs alone.
         allow_empty: no input at all, or only empty ones, give an empty output.
-        durable: bring everything to the disk before it becomes visible.
+        fsync: bring everything to the disk before it becomes visible.
         progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
         store_options, timeout: of URLs, as for ``open``.
         **options: those that the format has of its own, as for ``write``. With ``to="forager"`` ``samples_folder``, ``postfix``,
@@ -181,7 +181,7 @@ def write(
     vocab_size: SupportsIndex | None = None,
     append: bool = False,
     overwrite: bool = False,
-    durable: bool = True,
+    fsync: bool = True,
     progress: Callable[[dict[str, int]], object] | bool | None = None,
     store_options: Mapping[str, Any] | None = None,
     timeout: float | None = None,
@@ -212,7 +212,7 @@ def write(
         vocab_size: token IDs must be below this. The manifest keeps it, so that opening does not check again.
         append: continue behind the records that are there, stored as they are; nothing there is fine. flat-tokens only.
         overwrite: replace an existing output of this format.
-        durable: bring everything to the disk before it becomes visible.
+        fsync: bring everything to the disk before it becomes visible.
         progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes (0 where the
             end is not known), records.
         options: the format's own. Shards: ``max_shard_bytes`` (5 GiB), and ``normalize``, which stores ``(x - mean) / std`` as
@@ -259,7 +259,7 @@ def convert(
     dtype: _DType | None = None,
     overwrite: bool = False,
     allow_empty: bool = False,
-    durable: bool = True,
+    fsync: bool = True,
     progress: Callable[[dict[str, int]], object] | bool | None = None,
     store_options: Mapping[str, Any] | None = None,
     timeout: float | None = None,
@@ -277,7 +277,7 @@ def convert(
             codes).
         overwrite: replace an existing output.
         allow_empty: data without any record gives an empty output, in a format that can be opened without one.
-        durable: bring everything to the disk before it becomes visible.
+        fsync: bring everything to the disk before it becomes visible.
         progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
         options: the format's own, as for ``write``.
         store_options, timeout: of URLs, as for ``open``.
@@ -350,7 +350,7 @@ def encode(
     skip_corrupt: bool = False,
     threads: SupportsIndex | None = None,
     overwrite: bool = False,
-    durable: bool = True,
+    fsync: bool = True,
     progress: Callable[[dict[str, int]], object] | bool | None = None,
     store_options: Mapping[str, Any] | None = None,
     timeout: float | None = None,
@@ -376,7 +376,7 @@ def encode(
         skip_corrupt: continue where part of a file cannot be read, as ``read_audio`` does.
         threads: files that are encoded at a time; None: one for each core.
         overwrite: replace an existing output.
-        durable: bring everything to the disk before it becomes visible.
+        fsync: bring everything to the disk before it becomes visible.
         progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
         store_options, timeout: of URLs, as for ``open``.
 

@@ -92,7 +92,7 @@ impl WriteFormat for WriteParquet {
             file: Growing::create(begin.work.join(begin.name))?,
             work: begin.work.to_path_buf(),
             name: begin.name.to_string(),
-            durable: begin.durable,
+            fsync: begin.fsync,
         }))
     }
 }
@@ -108,7 +108,7 @@ struct Writer {
     file: Growing,
     work: PathBuf,
     name: String,
-    durable: bool,
+    fsync: bool,
 }
 
 impl RecordWriter for Writer {
@@ -133,8 +133,8 @@ impl RecordWriter for Writer {
         }
         manifest.records = Some(self.stream.records());
         let bytes = self.file.size();
-        let file = self.file.finish(self.durable)?;
-        let manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?;
+        let file = self.file.finish(self.fsync)?;
+        let manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.fsync)?;
         Ok(Written { files: 1, bytes, manifest })
     }
 }
@@ -168,7 +168,7 @@ impl Writer {
                 break;
             }
         }
-        if self.durable {
+        if self.fsync {
             self.file.begin_sync();
         }
         Ok(())

@@ -17,7 +17,7 @@ pub(crate) struct WrittenFolder {
     bytes: u64,
     sums: ChecksumsWriter,
     disk: Disk,
-    durable: bool,
+    fsync: bool,
 }
 
 impl WrittenFolder {
@@ -34,8 +34,8 @@ impl WrittenFolder {
             rows: Vec::new(),
             files: 0,
             bytes: 0,
-            disk: Disk::new(begin.durable),
-            durable: begin.durable,
+            disk: Disk::new(begin.fsync),
+            fsync: begin.fsync,
         })
     }
 
@@ -101,12 +101,12 @@ impl WrittenFolder {
         if records == 0 {
             return Err(no_records());
         }
-        self.sums.finish(self.rows.iter(), self.durable)?;
+        self.sums.finish(self.rows.iter(), self.fsync)?;
         manifest.files = self.rows;
         manifest.records = Some(records);
-        files::write(&self.path.join(MANIFEST_FILE), manifest.to_text().as_bytes(), self.durable)?;
+        files::write(&self.path.join(MANIFEST_FILE), manifest.to_text().as_bytes(), self.fsync)?;
         self.disk.wait()?;
-        files::sync_folder(&self.path, self.durable)?;
+        files::sync_folder(&self.path, self.fsync)?;
         Ok(Written { files: self.files, bytes: self.bytes, manifest })
     }
 }

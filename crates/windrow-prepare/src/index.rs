@@ -32,7 +32,7 @@ pub struct IndexOptions {
     /// Keep a hash of every data file in the manifest, so that `verify` finds changes that keep size and time.
     pub checksum: bool,
     /// Bring everything to the disk before it becomes visible.
-    pub durable: bool,
+    pub fsync: bool,
     /// A folder without any JSON lines, or with empty files alone, gives an empty index instead of an error.
     pub allow_empty: bool,
 }
@@ -43,7 +43,7 @@ impl Default for IndexOptions {
             index_folder: INDEX_FOLDER.to_string(),
             overwrite: false,
             checksum: false,
-            durable: true,
+            fsync: true,
             allow_empty: false,
         }
     }
@@ -106,7 +106,7 @@ pub(crate) fn publish(
         Site::tidy(base, &options.index_folder, &hash);
         return Ok(report);
     }
-    let site = Site::enter(base, &options.index_folder, &hash, options.durable)?;
+    let site = Site::enter(base, &options.index_folder, &hash, options.fsync)?;
     if let Some(report) = existing(format, base, options, &wanted)? {
         return Ok(report);
     }
@@ -198,16 +198,16 @@ fn build(
     options: &IndexOptions,
     watch: &dyn Watch,
 ) -> Result<Report> {
-    let durable = options.durable;
+    let fsync = options.fsync;
     let folder = work.join(&options.index_folder);
     files::remove(&folder)?;
     files::make_folder(&folder)?;
-    let mut rows = Rows::begin(format, &folder, durable)?;
+    let mut rows = Rows::begin(format, &folder, fsync)?;
     let sums = options.checksum.then(|| ChecksumsWriter::at(folder.join(CHECKSUMS_FILE), []));
     let mut sums = sums.transpose()?;
     let mut now = Progress { total_bytes: inputs.iter().map(|i| i.row.size).sum(), ..Progress::default() };
     let mut folders = vec![folder.clone()];
-    let mut disk = Disk::new(durable);
+    let mut disk = Disk::new(fsync);
     for input in inputs {
         let name = expanded_name(input, &options.index_folder);
         let expanded = input.is_compressed().then(|| work.join(&name));
@@ -245,7 +245,7 @@ fn build(
     disk.wait()?;
     folders.sort();
     folders.dedup();
-    folders.iter().rev().try_for_each(|f| files::sync_folder(f, durable))?;
+    folders.iter().rev().try_for_each(|f| files::sync_folder(f, fsync))?;
     watch.progress(Progress { done_bytes: now.total_bytes, records: manifest.records.unwrap_or(0), ..now });
     check(watch)?;
     Ok(Report {
@@ -275,11 +275,11 @@ pub(crate) fn finish(
     mut sums: Option<ChecksumsWriter>,
     options: &IndexOptions,
 ) -> Result<()> {
-    let durable = options.durable;
+    let fsync = options.fsync;
     manifest.records = Some(rows.n);
     let rows = rows.finish()?;
     let paths: Vec<String> = manifest.files.iter().map(|f| f.name.clone()).collect();
-    let list = files::write(&folder.join(format.list_file()), format.list(&paths)?.as_bytes(), durable)?;
+    let list = files::write(&folder.join(format.list_file()), format.list(&paths)?.as_bytes(), fsync)?;
     for (name, file) in [(format.rows_file(), rows), (format.list_file(), list)] {
         let name = key::below(&options.index_folder, name);
         manifest.index.push(match &mut sums {
@@ -287,8 +287,8 @@ pub(crate) fn finish(
             None => file.row_called(name),
         });
     }
-    sums.map_or(Ok(()), |sums| sums.finish(manifest.files.iter().chain(&manifest.index), durable))?;
-    files::write(&folder.join(MANIFEST_FILE), manifest.to_text().as_bytes(), durable)?;
+    sums.map_or(Ok(()), |sums| sums.finish(manifest.files.iter().chain(&manifest.index), fsync))?;
+    files::write(&folder.join(MANIFEST_FILE), manifest.to_text().as_bytes(), fsync)?;
     Ok(())
 }
 
@@ -298,13 +298,13 @@ pub(crate) struct Rows {
     file: Growing,
     batch: Vec<u8>,
     n: u64,
-    durable: bool,
+    fsync: bool,
 }
 
 impl Rows {
-    pub(crate) fn begin(format: &'static dyn LineIndex, folder: &Path, durable: bool) -> Result<Rows> {
+    pub(crate) fn begin(format: &'static dyn LineIndex, folder: &Path, fsync: bool) -> Result<Rows> {
         let file = Growing::create(folder.join(format.rows_file()))?;
-        Ok(Rows { format, file, batch: Vec::new(), n: 0, durable })
+        Ok(Rows { format, file, batch: Vec::new(), n: 0, fsync })
     }
 
     /// Their number.
@@ -320,7 +320,7 @@ impl Rows {
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.file.write(&self.batch)?;
         self.batch.clear();
-        if self.durable {
+        if self.fsync {
             self.file.begin_sync();
         }
         Ok(())
@@ -328,7 +328,7 @@ impl Rows {
 
     fn finish(mut self) -> Result<Finished> {
         self.flush()?;
-        self.file.finish(self.durable)
+        self.file.finish(self.fsync)
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) struct Packing {
     pub(super) tracks: Vec<String>,
     pub(super) track_pads: Vec<u8>,
     pub(super) remainder: Remainder,
-    pub(super) durable: bool,
+    pub(super) fsync: bool,
     /// Input bytes between checkpoints.
     pub(super) checkpoint_bytes: u64,
 }
@@ -125,12 +125,12 @@ impl Packer {
             appends_eos: false,
             has_mask: false,
             total_values: None,
-            durable: packing.durable,
+            fsync: packing.fsync,
             append_to: None,
             checkpoint: continues.then_some(&state.writer),
         })?;
         Ok(Packer {
-            checkpoints: Checkpoints::of(work, packing.durable),
+            checkpoints: Checkpoints::of(work, packing.fsync),
             work: work.to_path_buf(),
             packing,
             state,
@@ -194,7 +194,7 @@ impl Packer {
     }
 
     fn begin_checkpoint(&mut self) -> Result<()> {
-        let mut disk = Disk::new(self.packing.durable);
+        let mut disk = Disk::new(self.packing.fsync);
         self.state.writer = self.writer.checkpoint(&mut disk)?;
         let text =
             serde_json::to_vec(&self.state).map_err(|e| Error::io("write it", &self.work, e.into()))?;

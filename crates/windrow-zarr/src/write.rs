@@ -101,8 +101,8 @@ impl WriteFormat for WriteFlatTokens {
                 "flat-tokens hold token IDs [T], and these records are [T, {channels}]"
             )));
         }
-        let mut folder = WorkFolder::with_checksums_at(begin.work.join(begin.name), begin.durable)?;
-        let aside = WorkFolder::at(begin.work.join(format!("{}.aside", begin.name)), begin.durable)?;
+        let mut folder = WorkFolder::with_checksums_at(begin.work.join(begin.name), begin.fsync)?;
+        let aside = WorkFolder::at(begin.work.join(format!("{}.aside", begin.name)), begin.fsync)?;
         // A run that was killed near its end wrote it: written again, it gets its checksum.
         folder.remove(".zgroup")?;
         let mut group = GroupWriter::new(&self.0)?;

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
         of: data.manifest().cloned().map(Arc::new),
         overwrite: args.overwrite,
         allow_empty: args.allow_empty,
-        durable: !args.no_fsync,
+        fsync: !args.no_fsync,
         ..WriteOptions::default()
     };
     let report = prepare::convert_with(source, output, format.as_ref(), &options, &opening, &progress)?;

@@ -146,7 +146,7 @@ pub(crate) fn run(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
     let options = EncodeOptions {
         threads: Some(threads),
         overwrite: args.overwrite,
-        durable: !args.no_fsync,
+        fsync: !args.no_fsync,
         ..how.options()?
     };
     let interrupt = Interrupt::listen();

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Index, out: &mut Out) -> Result<i32, Failure> {
         overwrite: args.overwrite,
         checksum: args.checksum,
         allow_empty: args.allow_empty,
-        durable: !args.no_fsync,
+        fsync: !args.no_fsync,
     };
     let interrupt = Interrupt::listen();
     let started = Instant::now();

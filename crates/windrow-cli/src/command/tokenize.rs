@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     let (encoder, options) = how.make()?;
     let options = TokenizeOptions {
         overwrite: args.overwrite,
-        durable: !args.no_fsync,
+        fsync: !args.no_fsync,
         threads: args.threads,
         allow_empty: args.allow_empty,
         checkpoint_bytes: args.checkpoint_bytes,

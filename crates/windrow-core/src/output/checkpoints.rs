@@ -12,7 +12,7 @@ use crate::error::{Error, Kind, Result};
 /// counts.
 pub struct Checkpoints {
     path: PathBuf,
-    durable: bool,
+    fsync: bool,
     going: Option<JoinHandle<Result<()>>>,
 }
 
@@ -27,8 +27,8 @@ impl Checkpoints {
     pub(super) const NAME: &str = "progress.json";
 
     /// Those of a work folder.
-    pub fn of(work: &Path, durable: bool) -> Checkpoints {
-        Checkpoints { path: work.join(Self::NAME), durable, going: None }
+    pub fn of(work: &Path, fsync: bool) -> Checkpoints {
+        Checkpoints { path: work.join(Self::NAME), fsync, going: None }
     }
 
     /// The checkpoint that counts, where there is one.
@@ -60,7 +60,7 @@ impl Checkpoints {
     /// `Io`: those of the one before it, too.
     pub fn begin(&mut self, text: Vec<u8>, disk: Disk) -> Result<()> {
         self.wait()?;
-        if !self.durable {
+        if !self.fsync {
             return files::replace(&self.path, &text, false).map(drop);
         }
         let point = Arc::new(Mutex::new(Some(Point { disk, text, path: self.path.clone() })));
@@ -106,19 +106,19 @@ mod tests {
     #[test]
     fn one_after_the_other_and_errors_are_error() {
         let folder = tempfile::tempdir().unwrap();
-        for durable in [true, false] {
+        for fsync in [true, false] {
             let mut file = Growing::create(folder.path().join("data")).unwrap();
-            let mut points = Checkpoints::of(folder.path(), durable);
+            let mut points = Checkpoints::of(folder.path(), fsync);
             for n in 0..20 {
                 file.write(b"some").unwrap();
-                let mut disk = Disk::new(durable);
+                let mut disk = Disk::new(fsync);
                 disk.bring(file.unsynced().unwrap()).unwrap();
                 points.begin(format!("{n}").into_bytes(), disk).unwrap();
             }
             points.wait().unwrap();
             assert!(points.is_there() && !points.is_going());
             assert_eq!(Checkpoints::read(folder.path()).unwrap(), b"19");
-            points.begin(b"last".to_vec(), Disk::new(durable)).unwrap();
+            points.begin(b"last".to_vec(), Disk::new(fsync)).unwrap();
             drop(points);
             assert_eq!(Checkpoints::read(folder.path()).unwrap(), b"last");
         }

@@ -52,9 +52,9 @@ impl ChecksumsWriter {
     }
 
     /// Completes it with the names and sizes of all files, in the order in which they were added.
-    pub fn finish<'r>(mut self, files: impl IntoIterator<Item = &'r FileRow>, durable: bool) -> Result<()> {
+    pub fn finish<'r>(mut self, files: impl IntoIterator<Item = &'r FileRow>, fsync: bool) -> Result<()> {
         self.file.write(&checksums_table(files.into_iter().map(|row| (row.name.as_str(), row.size))))?;
-        self.file.finish(durable).map(drop)
+        self.file.finish(fsync).map(drop)
     }
 }
 
@@ -72,14 +72,14 @@ pub fn write_manifest_beside(
     name: &str,
     manifest: Manifest,
     file: Finished,
-    durable: bool,
+    fsync: bool,
 ) -> Result<Manifest> {
     let [name, of_checksums, of_manifest] = names_beside(name);
     let mut sums = ChecksumsWriter::at(folder.join(of_checksums), [])?;
     let files = vec![sums.add(name, file)?];
-    sums.finish(&files, durable)?;
+    sums.finish(&files, fsync)?;
     let manifest = Manifest { files, ..manifest };
-    files::write(&folder.join(of_manifest), manifest.to_text().as_bytes(), durable)?;
+    files::write(&folder.join(of_manifest), manifest.to_text().as_bytes(), fsync)?;
     Ok(manifest)
 }
 

@@ -48,7 +48,7 @@ impl Commit {
         folder: &Path,
         (targets, leaving): (&[&str], &[&str]),
         overwrite: bool,
-        durable: bool,
+        fsync: bool,
     ) -> Result<()> {
         let is_aside = |name: &str| targets.iter().chain(leaving).any(|other| aside(other) == name);
         if let Some(name) = targets.iter().find(|name| Self::is_ours(name) || is_aside(name)) {
@@ -57,17 +57,17 @@ impl Commit {
         let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
         let commit = Commit { targets: owned(targets), leaving: owned(leaving), overwrite };
         let text = serde_json::to_vec(&commit).map_err(|e| Error::io("write it", folder, e.into()))?;
-        files::replace(&folder.join(Self::NAME), &text, durable)?;
-        files::sync_folder(folder, durable)
+        files::replace(&folder.join(Self::NAME), &text, fsync)?;
+        files::sync_folder(folder, fsync)
     }
 
     /// Says of a work folder, of which nothing was shown, that it is not complete.
     ///
     /// # Errors
     /// `Io`.
-    pub(super) fn take_back(folder: &Path, durable: bool) -> Result<()> {
+    pub(super) fn take_back(folder: &Path, fsync: bool) -> Result<()> {
         if Self::is_in(folder)? {
-            files::remove(&folder.join(Self::NAME)).and_then(|()| files::sync_folder(folder, durable))
+            files::remove(&folder.join(Self::NAME)).and_then(|()| files::sync_folder(folder, fsync))
         } else {
             Ok(())
         }
@@ -112,7 +112,7 @@ impl Commit {
     /// # Errors
     /// `Exists` when something is there and is not to be replaced; `Corrupt` as above; `Io`. What could be seen before is then
     /// seen again, or, where that is impossible, what the next run completes.
-    pub(super) fn finish(folder: &Path, out: &Path, durable: bool) -> Result<()> {
+    pub(super) fn finish(folder: &Path, out: &Path, fsync: bool) -> Result<()> {
         let marker = folder.join(Self::NAME);
         let commit = Self::read(folder)?;
         // Those that are left to move, each with whether something has its place.
@@ -134,11 +134,11 @@ impl Commit {
         if let ([(target, true)], [], true) = (to_move.as_slice(), to_leave.as_slice(), commit.overwrite) {
             let text = files::read_what_is_there(&marker)?;
             Checkpoints::remove(folder)?;
-            Self::take_back(folder, durable)?;
+            Self::take_back(folder, fsync)?;
             let exchange = || files::exchange(&folder.join(target), &out.join(target));
             let exchanged = exchange();
             if let Ok(true) = exchanged {
-                if let Err(error) = files::sync_folder(out, durable) {
+                if let Err(error) = files::sync_folder(out, fsync) {
                     // What fails is not done: repeated, it would be done twice. A disk that takes no change any more takes
                     // none back either.
                     return Err(match exchange() {
@@ -149,8 +149,8 @@ impl Commit {
                 tidy_up(folder);
                 return Ok(());
             }
-            files::replace(&marker, &text, durable)?;
-            files::sync_folder(folder, durable)?;
+            files::replace(&marker, &text, fsync)?;
+            files::sync_folder(folder, fsync)?;
             exchanged?;
         }
         let taken = || {
@@ -163,8 +163,8 @@ impl Commit {
             for target in commit.targets.iter().rev().filter(shown) {
                 files::rename(&out.join(target), &folder.join(target))?;
             }
-            files::sync_folder(out, durable)?;
-            Self::take_back(folder, durable)?;
+            files::sync_folder(out, fsync)?;
+            Self::take_back(folder, fsync)?;
             return Err(exists(&out.join(target)));
         }
         taken().try_for_each(|target| files::remove(&folder.join(aside(target))))?;
@@ -185,7 +185,7 @@ impl Commit {
             (1, 0) => vec![[leave(&shows), come(&shows)].concat()],
             _ => vec![leave(&shows), [gone, leave(&others), come(&others)].concat(), come(&shows)],
         };
-        move_all(&steps, || files::sync_folder(out, durable))?;
+        move_all(&steps, || files::sync_folder(out, fsync))?;
         tidy_up(folder);
         Ok(())
     }

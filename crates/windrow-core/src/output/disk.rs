@@ -13,7 +13,7 @@ const AT_ONCE: usize = 16;
 
 /// Brings files to the disk. Dropped, it waits for them.
 pub struct Disk {
-    durable: bool,
+    fsync: bool,
     queue: Option<SyncSender<Unsynced>>,
     waiting: Arc<Mutex<Option<Receiver<Unsynced>>>>,
     threads: Vec<JoinHandle<Result<()>>>,
@@ -21,8 +21,8 @@ pub struct Disk {
 
 impl Disk {
     /// For files that are to be durable; others are left to the system.
-    pub fn new(durable: bool) -> Disk {
-        Disk { durable, queue: None, waiting: Arc::default(), threads: Vec::new() }
+    pub fn new(fsync: bool) -> Disk {
+        Disk { fsync, queue: None, waiting: Arc::default(), threads: Vec::new() }
     }
 
     /// Takes over a file. Where many wait already, this one waits, too.
@@ -30,7 +30,7 @@ impl Disk {
     /// # Errors
     /// `Io`, also of files before.
     pub fn bring(&mut self, file: Unsynced) -> Result<()> {
-        if !self.durable {
+        if !self.fsync {
             return Ok(());
         }
         // One that has ended has failed.
@@ -111,12 +111,12 @@ mod tests {
     #[test]
     fn many_files_and_none() {
         let folder = tempfile::tempdir().unwrap();
-        for durable in [true, false] {
-            let mut disk = Disk::new(durable);
+        for fsync in [true, false] {
+            let mut disk = Disk::new(fsync);
             disk.wait().unwrap();
             for round in 0..3 {
                 (0..100).for_each(|n| disk.bring(written(folder.path(), &format!("{n}"))).unwrap());
-                assert_eq!(disk.threads.len(), if durable { AT_ONCE } else { 0 }, "{round}");
+                assert_eq!(disk.threads.len(), if fsync { AT_ONCE } else { 0 }, "{round}");
                 disk.wait().unwrap();
                 assert!(disk.threads.is_empty());
             }

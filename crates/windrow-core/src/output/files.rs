@@ -14,10 +14,10 @@ use crate::manifest::FileRow;
 use crate::store;
 
 /// Writes a whole file under its own name.
-pub fn write(path: &Path, bytes: &[u8], durable: bool) -> Result<Finished> {
+pub fn write(path: &Path, bytes: &[u8], fsync: bool) -> Result<Finished> {
     let mut file = Growing::create(path)?;
     file.write(bytes)?;
-    file.finish(durable)
+    file.finish(fsync)
 }
 
 /// Writes a whole file under its own name, which comes to the disk beside others.
@@ -28,9 +28,9 @@ pub fn write_on(path: &Path, bytes: &[u8], disk: &mut Disk) -> Result<Finished> 
 }
 
 /// Brings a file to the disk that was not written from front to end; it is read again.
-pub fn finish(path: &Path, durable: bool) -> Result<Finished> {
+pub fn finish(path: &Path, fsync: bool) -> Result<Finished> {
     let size = fs::metadata(path).map_err(|e| Error::io("ask for the file's size", path, e))?.len();
-    Growing::resume(path, size)?.finish(durable)
+    Growing::resume(path, size)?.finish(fsync)
 }
 
 /// Writes over the bytes from `at` on in a file that is not visible yet; [`finish`] brings it to the disk.
@@ -40,9 +40,9 @@ pub fn write_at(path: &Path, at: u64, bytes: &[u8]) -> Result<()> {
 }
 
 /// Writes a whole file in place of another: a reader sees the old one or the new one.
-pub fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<FileRow> {
+pub fn replace(path: &Path, bytes: &[u8], fsync: bool) -> Result<FileRow> {
     let beside = path.with_extension("tmp");
-    let written = write(&beside, bytes, durable)?;
+    let written = write(&beside, bytes, fsync)?;
     rename(&beside, path)?;
     Ok(written.row)
 }
@@ -102,13 +102,13 @@ pub fn make_folder(path: &Path) -> Result<bool> {
 }
 
 /// Makes a folder that results become visible in: its name, and those of new folders above it, are synced to the disk.
-pub fn make_folder_to_stay(path: &Path, durable: bool) -> Result<bool> {
+pub fn make_folder_to_stay(path: &Path, fsync: bool) -> Result<bool> {
     let new: Vec<&Path> =
         path.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists()).collect();
     let is_new = make_folder(path)?;
     for folder in new {
         let above = folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        sync_folder(above, durable)?;
+        sync_folder(above, fsync)?;
     }
     Ok(is_new)
 }
@@ -208,8 +208,8 @@ pub fn read_what_is_there(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Makes the names in a folder durable.
-pub fn sync_folder(path: &Path, durable: bool) -> Result<()> {
-    if durable {
+pub fn sync_folder(path: &Path, fsync: bool) -> Result<()> {
+    if fsync {
         store::sync_folder(path).map_err(|e| Error::io("bring the folder to the disk", path, e))
     } else {
         Ok(())

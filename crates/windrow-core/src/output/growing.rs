@@ -137,19 +137,19 @@ impl Growing {
         Ok(Unsynced::new(file, self.path.clone()))
     }
 
-    /// Hands everything to the operating system and, where `durable`, to the disk.
-    pub fn sync(&mut self, durable: bool) -> Result<()> {
+    /// Hands everything to the operating system and, where `fsync`, to the disk.
+    pub fn sync(&mut self, fsync: bool) -> Result<()> {
         self.flush()?;
-        sync(&self.file, &self.path, durable)?;
-        if durable {
+        sync(&self.file, &self.path, fsync)?;
+        if fsync {
             self.begun = self.size;
         }
         Ok(())
     }
 
     /// Closes the file.
-    pub fn finish(mut self, durable: bool) -> Result<Finished> {
-        self.sync(durable)?;
+    pub fn finish(mut self, fsync: bool) -> Result<Finished> {
+        self.sync(fsync)?;
         Ok(self.complete()?.0)
     }
 

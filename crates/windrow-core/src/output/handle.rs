@@ -31,6 +31,6 @@ impl Unsynced {
 }
 
 /// Brings a file to the disk, where that is asked for.
-pub(super) fn sync(file: &File, path: &Path, durable: bool) -> Result<()> {
-    if durable { file.sync_all().map_err(|e| Error::io("bring it to the disk", path, e)) } else { Ok(()) }
+pub(super) fn sync(file: &File, path: &Path, fsync: bool) -> Result<()> {
+    if fsync { file.sync_all().map_err(|e| Error::io("bring it to the disk", path, e)) } else { Ok(()) }
 }

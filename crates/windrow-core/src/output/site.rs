@@ -13,7 +13,7 @@ use crate::error::Result;
 pub struct Site {
     out: PathBuf,
     task: String,
-    durable: bool,
+    fsync: bool,
     is_new: bool,
     lock: Option<Lock>,
 }
@@ -25,14 +25,14 @@ impl Site {
     /// # Errors
     /// `Exists` when another run is writing here, or something came into the place of what is to be finished; `Config` for a
     /// name that the work folder needs; `Corrupt` when what a killed run left cannot be understood; `Io`.
-    pub fn enter(out: &Path, task: &str, hash: &str, durable: bool) -> Result<Self> {
-        let site = Self::lock(out, task, durable)?;
+    pub fn enter(out: &Path, task: &str, hash: &str, fsync: bool) -> Result<Self> {
+        let site = Self::lock(out, task, fsync)?;
         let own = Self::folder_of(out, task, hash);
         for folder in site.leftovers()? {
             if Commit::is_half_shown(&folder)? {
                 site.finish(&folder)?
             } else if folder == own {
-                Commit::take_back(&folder, durable)?
+                Commit::take_back(&folder, fsync)?
             }
         }
         Ok(site)
@@ -43,8 +43,8 @@ impl Site {
     ///
     /// # Errors
     /// As [`Site::enter`].
-    pub fn start_over(out: &Path, task: &str, durable: bool) -> Result<Self> {
-        let site = Self::lock(out, task, durable)?;
+    pub fn start_over(out: &Path, task: &str, fsync: bool) -> Result<Self> {
+        let site = Self::lock(out, task, fsync)?;
         site.leftovers()?.iter().try_for_each(|folder| site.settle(folder))?;
         Ok(site)
     }
@@ -72,12 +72,12 @@ impl Site {
         }
         if folder.is_dir() {
             // Renames out of it, or back into it.
-            files::sync_folder(&self.out, self.durable)?;
+            files::sync_folder(&self.out, self.fsync)?;
             for name in [Commit::NAME, Checkpoints::NAME] {
                 files::remove(&folder.join(name))?;
             }
             // Also where they are gone already: a run may have been killed before they were gone from the disk.
-            files::sync_folder(folder, self.durable)?;
+            files::sync_folder(folder, self.fsync)?;
         }
         files::remove(folder)
     }
@@ -89,22 +89,22 @@ impl Site {
 
     // Finishes a leftover. Whoever left it may have been killed before its name and what it says were on the disk.
     fn finish(&self, folder: &Path) -> Result<()> {
-        files::sync_folder(folder, self.durable)?;
-        files::sync_folder(&self.out, self.durable)?;
-        Commit::finish(folder, &self.out, self.durable)
+        files::sync_folder(folder, self.fsync)?;
+        files::sync_folder(&self.out, self.fsync)?;
+        Commit::finish(folder, &self.out, self.fsync)
     }
 
     fn folder_of(out: &Path, task: &str, hash: &str) -> PathBuf {
         out.join(format!(".{task}.tmp-{hash}"))
     }
 
-    fn lock(out: &Path, task: &str, durable: bool) -> Result<Self> {
+    fn lock(out: &Path, task: &str, fsync: bool) -> Result<Self> {
         if Commit::is_ours(task) {
             return Err(Commit::needed(task).at(out.join(task)));
         }
-        let is_new = files::make_folder_to_stay(out, durable)?;
+        let is_new = files::make_folder_to_stay(out, fsync)?;
         let lock = Lock::take(lock_of(out, task))?;
-        Ok(Site { out: out.to_path_buf(), task: task.to_string(), durable, is_new, lock: Some(lock) })
+        Ok(Site { out: out.to_path_buf(), task: task.to_string(), fsync, is_new, lock: Some(lock) })
     }
 
     /// The work folder for inputs and options of this hash; [`Site::discard`] is called for those of other inputs or options. It
@@ -154,11 +154,11 @@ impl Site {
     /// # Errors
     /// `Exists` when one of either is there and `overwrite` is not set; `Io`.
     pub fn commit(&self, folder: &Path, targets: &[&str], leaving: &[&str], overwrite: bool) -> Result<()> {
-        files::sync_folder(folder, self.durable)?;
-        Commit::write(folder, (targets, leaving), overwrite, self.durable)?;
+        files::sync_folder(folder, self.fsync)?;
+        Commit::write(folder, (targets, leaving), overwrite, self.fsync)?;
         // The work folder's own name: without it nobody would find the marker.
-        files::sync_folder(&self.out, self.durable)?;
-        Commit::finish(folder, &self.out, self.durable)
+        files::sync_folder(&self.out, self.fsync)?;
+        Commit::finish(folder, &self.out, self.fsync)
     }
 }
 

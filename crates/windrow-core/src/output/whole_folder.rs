@@ -37,16 +37,16 @@ impl WholeFolder {
     ///
     /// # Errors
     /// `Exists` when another run is writing there; `Config` when `out` has no name; `Io`.
-    pub fn begin(out: &Path, durable: bool) -> Result<WholeFolder> {
+    pub fn begin(out: &Path, fsync: bool) -> Result<WholeFolder> {
         let out = absolute("write to", out)?;
         let (Some(parent), Some(name)) = (out.parent(), out.file_name().and_then(|n| n.to_str())) else {
             return Err(Error::config("expected the path of a folder").at(out));
         };
-        let site = Site::start_over(parent, name, durable)?;
+        let site = Site::start_over(parent, name, fsync)?;
         let work = site.work(&hash_of(name))?;
         site.discard(&work)?;
         files::make_folder(&work)?;
-        let files = WorkFolder::with_checksums_at(work.join(name), durable)?;
+        let files = WorkFolder::with_checksums_at(work.join(name), fsync)?;
         Ok(WholeFolder { site, work, name: name.to_string(), out, files })
     }
 

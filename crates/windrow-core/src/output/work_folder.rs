@@ -13,7 +13,7 @@ use crate::store::{Local, Store, key, open_if_there};
 /// Files below a hidden folder; other crates write through it.
 pub struct WorkFolder {
     root: PathBuf,
-    durable: bool,
+    fsync: bool,
     disk: Disk,
     folders: BTreeSet<PathBuf>,
     /// Those of what was written, where they are kept.
@@ -22,19 +22,19 @@ pub struct WorkFolder {
 
 impl WorkFolder {
     /// Makes the folder, where it is not there.
-    pub fn at(root: PathBuf, durable: bool) -> Result<WorkFolder> {
-        let (disk, folders) = (Disk::new(durable), BTreeSet::new());
-        let mut folder = WorkFolder { root, durable, disk, folders, sums: None };
+    pub fn at(root: PathBuf, fsync: bool) -> Result<WorkFolder> {
+        let (disk, folders) = (Disk::new(fsync), BTreeSet::new());
+        let mut folder = WorkFolder { root, fsync, disk, folders, sums: None };
         folder.make("")?;
         Ok(folder)
     }
 
     /// Makes the folder, where it is not there; its files get block checksums.
-    pub fn with_checksums_at(root: PathBuf, durable: bool) -> Result<WorkFolder> {
+    pub fn with_checksums_at(root: PathBuf, fsync: bool) -> Result<WorkFolder> {
         // Beside the folder, which becomes visible.
         let mut on_the_way = root.clone().into_os_string();
         on_the_way.push(format!(".{CHECKSUMS_FILE}"));
-        let folder = Self::at(root, durable)?;
+        let folder = Self::at(root, fsync)?;
         Ok(WorkFolder { sums: Some(FolderChecksums::create(on_the_way.into())?), ..folder })
     }
 
@@ -149,7 +149,7 @@ impl WorkFolder {
     /// `Io`.
     pub fn sync(&mut self) -> Result<()> {
         self.disk.wait()?;
-        self.folders.iter().try_for_each(|folder| files::sync_folder(folder, self.durable))
+        self.folders.iter().try_for_each(|folder| files::sync_folder(folder, self.fsync))
     }
 
     fn place(&self, name: &str) -> PathBuf {

@@ -49,7 +49,7 @@ impl WriteFormat for WriteArrow {
             file: Growing::create(begin.work.join(begin.name))?,
             work: begin.work.to_path_buf(),
             name: begin.name.to_string(),
-            durable: begin.durable,
+            fsync: begin.fsync,
         }))
     }
 }
@@ -59,14 +59,14 @@ struct Writer {
     file: Growing,
     work: PathBuf,
     name: String,
-    durable: bool,
+    fsync: bool,
 }
 
 impl RecordWriter for Writer {
     fn add(&mut self, record: &Stored<'_>) -> Result<()> {
         let Writer { stream, file, .. } = self;
         stream.add(record, &mut |part| file.write(part))?;
-        if self.durable {
+        if self.fsync {
             self.file.begin_sync();
         }
         Ok(())
@@ -75,7 +75,7 @@ impl RecordWriter for Writer {
     fn add_row(&mut self, number: u64, row: &Row) -> Result<()> {
         let Writer { stream, file, .. } = self;
         stream.add_row(number, row.clone(), &mut |part| file.write(part))?;
-        if self.durable {
+        if self.fsync {
             self.file.begin_sync();
         }
         Ok(())
@@ -86,8 +86,8 @@ impl RecordWriter for Writer {
         stream.finish(&mut |part| file.write(part))?;
         manifest.records = Some(self.stream.records());
         let bytes = self.file.size();
-        let file = self.file.finish(self.durable)?;
-        let manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?;
+        let file = self.file.finish(self.fsync)?;
+        let manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.fsync)?;
         Ok(Written { files: 1, bytes, manifest })
     }
 }

@@ -69,8 +69,8 @@ impl WriteFormat for WriteCodes {
             dtype: begin.dtype,
             channels,
             vocab_size: begin.vocab_size,
-            durable: begin.durable,
-            disk: Disk::new(begin.durable),
+            fsync: begin.fsync,
+            disk: Disk::new(begin.fsync),
             metadata,
             names: HashSet::new(),
             bytes: 0,
@@ -84,7 +84,7 @@ struct Writer {
     dtype: DType,
     channels: usize,
     vocab_size: Option<u64>,
-    durable: bool,
+    fsync: bool,
     disk: Disk,
     metadata: Growing,
     names: HashSet<String>,
@@ -151,9 +151,9 @@ impl RecordWriter for Writer {
             return Err(no_records());
         }
         self.metadata.write(b"\n}\n")?;
-        let metadata = self.sums.add(METADATA, self.metadata.finish(self.durable)?)?;
+        let metadata = self.sums.add(METADATA, self.metadata.finish(self.fsync)?)?;
         let files = self.tracks.len() as u64;
-        self.sums.finish(self.tracks.iter().chain([&metadata]), self.durable)?;
+        self.sums.finish(self.tracks.iter().chain([&metadata]), self.fsync)?;
         manifest.vocab_size = manifest.vocab_size.or(self.vocab_size);
         let mut manifest = Manifest { records: Some(files), files: self.tracks, ..manifest };
         let mut text = manifest.to_text();
@@ -162,10 +162,10 @@ impl RecordWriter for Writer {
             manifest.files = Vec::new();
             text = manifest.to_text();
         }
-        files::write(&self.folder.join(MANIFEST_FILE), text.as_bytes(), self.durable)?;
+        files::write(&self.folder.join(MANIFEST_FILE), text.as_bytes(), self.fsync)?;
         self.disk.wait()?;
-        files::sync_folder(&self.folder.join(FOLDER), self.durable)?;
-        files::sync_folder(&self.folder, self.durable)?;
+        files::sync_folder(&self.folder.join(FOLDER), self.fsync)?;
+        files::sync_folder(&self.folder, self.fsync)?;
         Ok(Written { files, bytes: self.bytes, manifest })
     }
 }

@@ -57,7 +57,7 @@ impl WriteFormat for WriteDatatrove {
             ends: Growing::at(folder.join(format!("{data}{INDEX}")), from.ends)?,
             folder,
             dtype: begin.dtype,
-            durable: begin.durable,
+            fsync: begin.fsync,
             warned: false,
         }))
     }
@@ -77,7 +77,7 @@ struct Writer {
     /// A byte a token, where a mask is beside them.
     loss: Option<Growing>,
     dtype: DType,
-    durable: bool,
+    fsync: bool,
     warned: bool,
 }
 
@@ -95,7 +95,7 @@ impl RecordWriter for Writer {
             let end = self.data.size() / self.dtype.size() as u64;
             self.ends.write(&end.to_le_bytes())?;
         }
-        if self.durable {
+        if self.fsync {
             self.data.begin_sync();
         }
         Ok(())
@@ -115,8 +115,8 @@ impl RecordWriter for Writer {
         let (width, records) = (self.dtype.size() as u64, self.ends.size() / 8);
         let name = format!("{STEM}{DATA}");
         let mut sums = ChecksumsWriter::at(self.folder.join(CHECKSUMS_FILE), [])?;
-        let data = sums.add(name.clone(), self.data.finish(self.durable)?)?;
-        let index = sums.add(format!("{name}{INDEX}"), self.ends.finish(self.durable)?)?;
+        let data = sums.add(name.clone(), self.data.finish(self.fsync)?)?;
+        let index = sums.add(format!("{name}{INDEX}"), self.ends.finish(self.fsync)?)?;
         let tokenizer = manifest.tokenizer.as_ref().map_or("Unknown Tokenizer", |lock| lock.name.as_str());
         // Lines end the three fields: a name with a break in it would be another field.
         let tokenizer = tokenizer.replace(['\n', '\r'], " ");
@@ -125,16 +125,16 @@ impl RecordWriter for Writer {
         let metadata = format!("{name}{METADATA}");
         let metadata_row = sums.add(
             metadata.clone(),
-            files::write(&self.folder.join(metadata), text.as_bytes(), self.durable)?,
+            files::write(&self.folder.join(metadata), text.as_bytes(), self.fsync)?,
         )?;
         manifest.files = vec![data, index, metadata_row];
         if let Some(loss) = self.loss {
-            manifest.files.push(sums.add(format!("{name}{LOSS}"), loss.finish(self.durable)?)?);
+            manifest.files.push(sums.add(format!("{name}{LOSS}"), loss.finish(self.fsync)?)?);
         }
         manifest.records = Some(records);
-        sums.finish(&manifest.files, self.durable)?;
-        files::write(&self.folder.join(MANIFEST_FILE), manifest.to_text().as_bytes(), self.durable)?;
-        files::sync_folder(&self.folder, self.durable)?;
+        sums.finish(&manifest.files, self.fsync)?;
+        files::write(&self.folder.join(MANIFEST_FILE), manifest.to_text().as_bytes(), self.fsync)?;
+        files::sync_folder(&self.folder, self.fsync)?;
         Ok(Written { files: 1, bytes, manifest })
     }
 }

@@ -174,8 +174,8 @@ impl WriteFormat for WriteForager {
             records: from.records,
             dtype: begin.dtype,
             length: None,
-            durable: begin.durable,
-            disk: Disk::new(begin.durable),
+            fsync: begin.fsync,
+            disk: Disk::new(begin.fsync),
             warned: false,
         }))
     }
@@ -235,7 +235,7 @@ struct Writer {
     is_corpus: bool,
     /// Values in every record so far; `None` where they differ, or before the first.
     length: Option<u64>,
-    durable: bool,
+    fsync: bool,
     /// Brings complete outputs to the disk.
     disk: Disk,
     warned: bool,
@@ -289,12 +289,12 @@ impl RecordWriter for Writer {
             windrow_core::warn!("token samples hold token IDs only: the metadata of records is left out");
             self.warned = true;
         }
-        let durable = self.durable;
+        let fsync = self.fsync;
         let output = self.output_of(record.input)?;
         let start = output.size();
         output.write(record.bytes)?;
         record.tracks.iter().try_for_each(|track| output.write(track))?;
-        if durable {
+        if fsync {
             output.begin_sync();
         }
         if record.is_first {
@@ -333,9 +333,9 @@ impl RecordWriter for Writer {
             self.finish_output()?;
         }
         self.disk.wait()?;
-        let (durable, index) = (self.durable, self.folder.join(&self.index_folder));
+        let (fsync, index) = (self.fsync, self.folder.join(&self.index_folder));
         let name_of = |name: &str| key::below(&self.index_folder, name);
-        manifest.index = vec![row(&mut self.sums, name_of(LOCATIONS), self.rows.finish(durable)?)?];
+        manifest.index = vec![row(&mut self.sums, name_of(LOCATIONS), self.rows.finish(fsync)?)?];
         if !self.is_corpus {
             // Also without a sample, so that readers find the file.
             self.listed = vec![0];
@@ -349,18 +349,18 @@ impl RecordWriter for Writer {
             described.push((SAMPLE_SCHEMA, text));
         }
         for (name, text) in described {
-            let file = files::write(&index.join(name), &text, durable)?;
+            let file = files::write(&index.join(name), &text, fsync)?;
             manifest.index.push(row(&mut self.sums, name_of(name), file)?);
         }
         manifest.files = self.finished;
         manifest.records = Some(self.records);
         self.sums
-            .map_or(Ok(()), |sums| sums.finish(manifest.files.iter().chain(&manifest.index), durable))?;
-        files::write(&index.join(MANIFEST_FILE), manifest.to_text().as_bytes(), durable)?;
-        files::sync_folder(&index, durable)?;
+            .map_or(Ok(()), |sums| sums.finish(manifest.files.iter().chain(&manifest.index), fsync))?;
+        files::write(&index.join(MANIFEST_FILE), manifest.to_text().as_bytes(), fsync)?;
+        files::sync_folder(&index, fsync)?;
         let below = self.outputs.last().and_then(|name| name.rsplit_once('/'));
         let folder = below.map_or_else(|| self.folder.clone(), |(below, _)| self.folder.join(below));
-        files::sync_folder(&folder, durable)?;
+        files::sync_folder(&folder, fsync)?;
         let bytes = manifest.files.iter().map(|row| row.size).sum();
         Ok(Written { files: manifest.files.len() as u64, bytes, manifest })
     }

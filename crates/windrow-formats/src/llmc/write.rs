@@ -64,7 +64,7 @@ impl WriteFormat for WriteLlmc {
             file,
             dtype: begin.dtype,
             documents: from.documents,
-            durable: begin.durable,
+            fsync: begin.fsync,
             warned: false,
         }))
     }
@@ -83,7 +83,7 @@ struct Writer {
     file: Growing,
     dtype: DType,
     documents: u64,
-    durable: bool,
+    fsync: bool,
     warned: bool,
 }
 
@@ -95,7 +95,7 @@ impl RecordWriter for Writer {
         }
         self.documents += u64::from(record.is_last);
         self.file.write(record.bytes)?;
-        if self.durable {
+        if self.fsync {
             self.file.begin_sync();
         }
         Ok(())
@@ -123,10 +123,10 @@ impl RecordWriter for Writer {
         let header: Vec<u8> = [magic, version, count].iter().flat_map(|word| word.to_le_bytes()).collect();
         let path = self.work.join(&self.name);
         files::write_at(&path, 0, &header)?;
-        let file = files::finish(&path, self.durable)?;
+        let file = files::finish(&path, self.fsync)?;
         manifest.records = Some(1);
         manifest.statistics.insert("documents".to_string(), json!(self.documents));
-        let manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?;
+        let manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.fsync)?;
         Ok(Written { files: 1, bytes, manifest })
     }
 }

@@ -92,7 +92,7 @@ impl WriteFormat for WriteMegatron {
             sequences: from.sequences,
             n_borders: from.borders,
             document: None,
-            durable: begin.durable,
+            fsync: begin.fsync,
             warned: false,
         }))
     }
@@ -114,7 +114,7 @@ struct Writer {
     n_borders: u64,
     /// `document` of the sequence before.
     document: Option<u64>,
-    durable: bool,
+    fsync: bool,
     warned: bool,
 }
 
@@ -241,8 +241,8 @@ impl RecordWriter for Writer {
     }
 
     fn finish(self: Box<Self>, manifest: Manifest) -> Result<Written> {
-        let (work, name, durable, folder) =
-            (self.work.clone(), self.name.clone(), self.durable, self.folder.clone());
+        let (work, name, fsync, folder) =
+            (self.work.clone(), self.name.clone(), self.fsync, self.folder.clone());
         let [of_checksums, of_manifest, _, _] = names(&name);
         let (of_checksums, of_manifest) = match &folder {
             Some(folder) => (folder.join(CHECKSUMS_FILE), folder.join(MANIFEST_FILE)),
@@ -254,8 +254,8 @@ impl RecordWriter for Writer {
                 files::rename(&work.join(&file.name), &folder.join(&file.name))?;
             }
         }
-        files::write(&of_manifest, manifest.to_text().as_bytes(), durable)?;
-        folder.map_or(Ok(()), |folder| files::sync_folder(&folder, durable))?;
+        files::write(&of_manifest, manifest.to_text().as_bytes(), fsync)?;
+        folder.map_or(Ok(()), |folder| files::sync_folder(&folder, fsync))?;
         let bytes = manifest.files.first().map_or(0, |data| data.size);
         Ok(Written { files: 1, bytes, manifest })
     }
@@ -279,12 +279,12 @@ impl Writer {
             code,
             sequences,
             n_borders,
-            durable,
+            fsync,
             ..
         } = self;
         let [_, _, index_name, data_name] = names(&name);
         let mut sums = ChecksumsWriter::at(sums, [])?;
-        let row = sums.add(data_name, data.finish(durable)?)?;
+        let row = sums.add(data_name, data.finish(fsync)?)?;
         let mut index = Growing::create(work.join(&index_name))?;
         index.write(&MAGIC)?;
         index.write(&VERSION.to_le_bytes())?;
@@ -308,8 +308,8 @@ impl Writer {
             modes.finish(&mut |bytes| index.write(bytes))?;
         }
         manifest.records = Some(sequences);
-        manifest.files = vec![row, sums.add(index_name, index.finish(durable)?)?];
-        sums.finish(&manifest.files, durable)?;
+        manifest.files = vec![row, sums.add(index_name, index.finish(fsync)?)?];
+        sums.finish(&manifest.files, fsync)?;
         Ok(manifest)
     }
 }

@@ -32,7 +32,7 @@ impl WriteFormat for WriteNpy {
             channels: begin.channels,
             length: None,
             records: 0,
-            durable: begin.durable,
+            fsync: begin.fsync,
         }))
     }
 }
@@ -46,7 +46,7 @@ struct Writer {
     /// Values in every record; known from the first.
     length: Option<u64>,
     records: u64,
-    durable: bool,
+    fsync: bool,
 }
 
 impl RecordWriter for Writer {
@@ -74,9 +74,9 @@ impl RecordWriter for Writer {
         let header = header(self.descr, shape.into_iter().flatten());
         let path = self.work.join(&self.name);
         files::write_at(&path, 0, &header)?;
-        let file = files::finish(&path, self.durable)?;
+        let file = files::finish(&path, self.fsync)?;
         let manifest = Manifest { records: Some(self.records), record_length: self.length, ..manifest };
-        let manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?;
+        let manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.fsync)?;
         Ok(Written { files: 1, bytes, manifest })
     }
 }

@@ -36,7 +36,7 @@ impl WriteFormat for WriteNpz {
             channels: begin.channels,
             records: 0,
             size: 0,
-            durable: begin.durable,
+            fsync: begin.fsync,
             warned: false,
         }))
     }
@@ -50,7 +50,7 @@ struct Writer {
     channels: Option<usize>,
     records: u64,
     size: u64,
-    durable: bool,
+    fsync: bool,
     warned: bool,
 }
 
@@ -103,9 +103,9 @@ impl RecordWriter for Writer {
         let path = self.work.join(&self.name);
         let archive = self.archive.finish().map_err(io::Error::from).and_then(|archive| archive.is_whole());
         archive.map_err(|e| Error::io("write the file", &path, e))?;
-        let file = files::finish(&path, self.durable)?;
+        let file = files::finish(&path, self.fsync)?;
         let manifest = Manifest { records: Some(self.records), ..manifest };
-        let manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?;
+        let manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.fsync)?;
         Ok(Written { files: 1, bytes: self.size, manifest })
     }
 }

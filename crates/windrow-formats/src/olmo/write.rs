@@ -53,7 +53,7 @@ impl WriteFormat for WriteOlmo {
             dtype: begin.dtype,
             start: 0,
             records: 0,
-            durable: begin.durable,
+            fsync: begin.fsync,
             warned: false,
         }))
     }
@@ -68,7 +68,7 @@ struct Writer {
     /// The first token of the record that is being written.
     start: u64,
     records: u64,
-    durable: bool,
+    fsync: bool,
     warned: bool,
 }
 
@@ -123,13 +123,13 @@ impl RecordWriter for Writer {
         self.lines.try_finish().map_err(|e| Error::io("compress the documents", &self.folder, e))?;
         self.flush(0)?;
         let mut sums = ChecksumsWriter::at(self.folder.join(CHECKSUMS_FILE), [])?;
-        let data = sums.add(format!("{STEM}{DATA}"), self.data.finish(self.durable)?)?;
-        let documents = sums.add(format!("{STEM}{DOCUMENTS}"), self.documents.finish(self.durable)?)?;
+        let data = sums.add(format!("{STEM}{DATA}"), self.data.finish(self.fsync)?)?;
+        let documents = sums.add(format!("{STEM}{DOCUMENTS}"), self.documents.finish(self.fsync)?)?;
         manifest.files = vec![data, documents];
         manifest.records = Some(self.records);
-        sums.finish(&manifest.files, self.durable)?;
-        files::write(&self.folder.join(MANIFEST_FILE), manifest.to_text().as_bytes(), self.durable)?;
-        files::sync_folder(&self.folder, self.durable)?;
+        sums.finish(&manifest.files, self.fsync)?;
+        files::write(&self.folder.join(MANIFEST_FILE), manifest.to_text().as_bytes(), self.fsync)?;
+        files::sync_folder(&self.folder, self.fsync)?;
         Ok(Written { files: 1, bytes, manifest })
     }
 }

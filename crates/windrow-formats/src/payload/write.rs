@@ -65,7 +65,7 @@ pub(crate) fn begin(
         payload: None,
         dtype: begin.dtype,
         records: 0,
-        durable: begin.durable,
+        fsync: begin.fsync,
         warned: false,
     }))
 }
@@ -98,7 +98,7 @@ struct Writer<L> {
     payload: Option<Payload>,
     dtype: DType,
     records: u64,
-    durable: bool,
+    fsync: bool,
     warned: bool,
 }
 
@@ -111,7 +111,7 @@ impl<L: Layout> Writer<L> {
         }
         self.layout.put(record, &mut self.file).map_err(|e| e.record(number))?;
         self.records += 1;
-        if self.durable {
+        if self.fsync {
             self.file.begin_sync();
         }
         Ok(())
@@ -164,13 +164,13 @@ impl<L: Layout> RecordWriter for Writer<L> {
         let Some(payload) = self.payload else { return Err(no_records()) };
         self.layout.end(&mut self.file)?;
         let bytes = self.file.size();
-        let file = self.file.finish(self.durable)?;
+        let file = self.file.finish(self.fsync)?;
         manifest.records = Some(self.records);
         manifest.options.insert(PAYLOAD.to_string(), json!(payload));
         if let Some(column) = self.column.filter(|_| manifest.dtype.is_some()) {
             manifest.options.insert(COLUMN.to_string(), json!(column));
         }
-        let manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?;
+        let manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.fsync)?;
         Ok(Written { files: 1, bytes, manifest })
     }
 }

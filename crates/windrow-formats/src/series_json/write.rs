@@ -42,7 +42,7 @@ impl WriteFormat for WriteLines {
             channels: begin.channels,
             are_rows: begin.are_rows,
             records: 0,
-            durable: begin.durable,
+            fsync: begin.fsync,
             line: String::new(),
         }))
     }
@@ -56,7 +56,7 @@ struct Writer {
     channels: Option<usize>,
     are_rows: bool,
     records: u64,
-    durable: bool,
+    fsync: bool,
     line: String,
 }
 
@@ -110,9 +110,9 @@ impl RecordWriter for Writer {
             manifest.format = NAME.to_string();
         }
         let bytes = self.file.size();
-        let file = self.file.finish(self.durable)?;
+        let file = self.file.finish(self.fsync)?;
         let manifest = Manifest { records: Some(self.records), ..manifest };
-        let manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?;
+        let manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.fsync)?;
         Ok(Written { files: 1, bytes, manifest })
     }
 }

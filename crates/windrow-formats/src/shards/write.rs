@@ -112,7 +112,7 @@ impl WriteFormat for WriteShards {
             channels: begin.channels,
             normalize: self.normalize,
             needs_values: begin.corpus.is_some(),
-            durable: begin.durable,
+            fsync: begin.fsync,
             full,
             done: from.done,
             shard,
@@ -132,7 +132,7 @@ struct Writer {
     normalize: bool,
     /// A corpus without a token is an error.
     needs_values: bool,
-    durable: bool,
+    fsync: bool,
     /// Numbers in every shard but the last.
     full: u64,
     /// Each shard that is complete: numbers in it, size and hash.
@@ -147,7 +147,7 @@ struct Writer {
 impl Writer {
     // Its name is known when all are there.
     fn close(&mut self, file: Growing, held: u64) -> Result<()> {
-        let row = self.sums.add("", file.finish(self.durable)?)?;
+        let row = self.sums.add("", file.finish(self.fsync)?)?;
         self.done.push((held, row));
         Ok(())
     }
@@ -286,9 +286,9 @@ impl Writer {
             Value::Object(files)
         );
         self.meta.write(end.as_bytes())?;
-        let meta = self.sums.add(META, self.meta.finish(self.durable)?)?;
-        self.sums.finish(manifest.files.iter().chain([&meta]), self.durable)?;
-        files::sync_folder(&self.folder, self.durable)?;
+        let meta = self.sums.add(META, self.meta.finish(self.fsync)?)?;
+        self.sums.finish(manifest.files.iter().chain([&meta]), self.fsync)?;
+        files::sync_folder(&self.folder, self.fsync)?;
         Ok(manifest)
     }
 }

@@ -89,7 +89,7 @@ impl WriteFormat for WriteTokens {
             file: Growing::at(begin.work.join(name), from.size)?,
             sums,
             documents: 0,
-            durable: begin.durable,
+            fsync: begin.fsync,
             warned: false,
         }))
     }
@@ -109,7 +109,7 @@ struct Writer {
     /// Those of a corpus, whose files have names of their own.
     sums: Option<ChecksumsWriter>,
     documents: u64,
-    durable: bool,
+    fsync: bool,
     warned: bool,
 }
 
@@ -121,7 +121,7 @@ impl RecordWriter for Writer {
         }
         self.documents += u64::from(record.is_last);
         self.file.write(record.bytes)?;
-        if self.durable {
+        if self.fsync {
             self.file.begin_sync();
         }
         Ok(())
@@ -142,21 +142,21 @@ impl RecordWriter for Writer {
         if bytes == 0 {
             return Err(no_ids());
         }
-        let file = self.file.finish(self.durable)?;
+        let file = self.file.finish(self.fsync)?;
         manifest.records = Some(1);
         if !self.is_corpus {
             manifest.statistics.insert("documents".to_string(), json!(self.documents));
-            manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.durable)?;
+            manifest = write_manifest_beside(&self.work, &self.name, manifest, file, self.fsync)?;
             return Ok(Written { files: 1, bytes, manifest });
         }
         match self.sums {
             Some(mut sums) => {
                 manifest.files = vec![sums.add(self.name, file)?];
-                sums.finish(&manifest.files, self.durable)?;
+                sums.finish(&manifest.files, self.fsync)?;
             }
             None => manifest.files = vec![file.row_called(self.name)],
         }
-        files::write(&self.work.join(MANIFEST_FILE), manifest.to_text().as_bytes(), self.durable)?;
+        files::write(&self.work.join(MANIFEST_FILE), manifest.to_text().as_bytes(), self.fsync)?;
         Ok(Written { files: 1, bytes, manifest })
     }
 }

@@ -47,12 +47,12 @@ fn texts(source: &dyn Source) -> Vec<String> {
 
 fn tokenized(inputs: &[PathBuf]) -> Result<u64> {
     let out = tempfile::tempdir().unwrap();
-    let options = TokenizeOptions { dtype: Some(DType::U32), durable: false, threads: Some(1), ..samples() };
+    let options = TokenizeOptions { dtype: Some(DType::U32), fsync: false, threads: Some(1), ..samples() };
     tokenize(FORMATS, inputs, out.path(), &Bytes, &options, &()).map(|report| report.documents)
 }
 
 fn indexed(folder: &Path) -> Result<u64> {
-    index(FORMATS, folder, &IndexOptions { durable: false, ..IndexOptions::default() }, &())
+    index(FORMATS, folder, &IndexOptions { fsync: false, ..IndexOptions::default() }, &())
         .map(|report| report.records)
 }
 

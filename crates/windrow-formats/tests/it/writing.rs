@@ -63,7 +63,7 @@ pub(crate) struct Writing {
     pub(crate) eos: Option<i64>,
     pub(crate) vocab_size: Option<u64>,
     pub(crate) overwrite: bool,
-    pub(crate) durable: bool,
+    pub(crate) fsync: bool,
 }
 
 impl Writing {
@@ -76,7 +76,7 @@ impl Writing {
             eos: None,
             vocab_size: None,
             overwrite: false,
-            durable: true,
+            fsync: true,
         }
     }
 
@@ -93,7 +93,7 @@ impl Writing {
             eos: self.eos,
             vocab_size: self.vocab_size,
             overwrite: self.overwrite,
-            durable: self.durable,
+            fsync: self.fsync,
             ..WriteOptions::default()
         }
     }

@@ -238,7 +238,7 @@ mod tests {
             appends_eos: false,
             has_mask: false,
             total_values: None,
-            durable: false,
+            fsync: false,
             append_to: None,
             checkpoint: None,
         };

@@ -155,7 +155,7 @@ pub fn join_index(
         let folder = work.join(&options.index_folder);
         files::remove(&folder)?;
         files::make_folder(&folder)?;
-        let mut rows = Rows::begin(format, &folder, options.durable)?;
+        let mut rows = Rows::begin(format, &folder, options.fsync)?;
         let store = place.store();
         for input in &job.inputs {
             let (first, number) = (rows.len(), manifest.files.len() as u64);
@@ -186,7 +186,7 @@ pub fn join_index(
         }
         let records = rows.len();
         finish(format, &folder, rows, &mut manifest, None, options)?;
-        files::sync_folder(&folder, options.durable)?;
+        files::sync_folder(&folder, options.fsync)?;
         Ok(Report {
             files: manifest.files.len() as u64,
             records,

@@ -71,13 +71,13 @@ pub trait Place: Send + Sync {
 pub struct Folder {
     root: PathBuf,
     folders: Vec<&'static str>,
-    durable: bool,
+    fsync: bool,
 }
 
 impl Folder {
-    /// `folders` are those below `root` that files are shown in. `durable`: wait for the disk.
-    pub fn new(root: impl Into<PathBuf>, folders: &[&'static str], durable: bool) -> Folder {
-        Folder { root: root.into(), folders: folders.to_vec(), durable }
+    /// `folders` are those below `root` that files are shown in. `fsync`: wait for the disk.
+    pub fn new(root: impl Into<PathBuf>, folders: &[&'static str], fsync: bool) -> Folder {
+        Folder { root: root.into(), folders: folders.to_vec(), fsync }
     }
 }
 
@@ -88,7 +88,7 @@ impl Place for Folder {
 
     fn draft(&self, name: &str) -> Result<PathBuf> {
         let folder = self.root.join(key::folder_of(name));
-        files::make_folder_to_stay(&folder, self.durable)?;
+        files::make_folder_to_stay(&folder, self.fsync)?;
         // Known to nobody else, on any machine.
         let random = RandomState::new().build_hasher().finish();
         Ok(folder.join(format!(".{}.{}", key::name_of(name), hex(random))))
@@ -107,9 +107,9 @@ impl Place for Folder {
 
     fn replace(&self, name: &str, text: &[u8]) -> Result<()> {
         let draft = self.draft(name)?;
-        files::write(&draft, text, self.durable)?;
+        files::write(&draft, text, self.fsync)?;
         files::rename(&draft, &self.root.join(name))?;
-        files::sync_folder(&self.root.join(key::folder_of(name)), self.durable)
+        files::sync_folder(&self.root.join(key::folder_of(name)), self.fsync)
     }
 
     fn remove(&self, name: &str) -> Result<()> {
@@ -118,11 +118,11 @@ impl Place for Folder {
 
     fn settle(&self) -> Result<()> {
         let folders = self.folders.iter().map(|name| self.root.join(name));
-        folders.filter(|folder| files::exists(folder)).try_for_each(|f| files::sync_folder(&f, self.durable))
+        folders.filter(|folder| files::exists(folder)).try_for_each(|f| files::sync_folder(&f, self.fsync))
     }
 
     fn is_durable(&self) -> bool {
-        self.durable
+        self.fsync
     }
 
     fn leftovers(&self) -> Result<Vec<String>> {

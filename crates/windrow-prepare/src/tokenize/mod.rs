@@ -134,7 +134,7 @@ impl Corpus<'_> {
             Site::tidy(&place.folder, &place.task, &hash);
             return Ok(unchanged(out, &manifest));
         }
-        let site = Site::enter(&place.folder, &place.task, &hash, options.durable)?;
+        let site = Site::enter(&place.folder, &place.task, &hash, options.fsync)?;
         if let Some(manifest) = existing(table, &place, options, &wanted)? {
             compare(&manifest)?;
             return Ok(unchanged(out, &manifest));
@@ -152,7 +152,7 @@ impl Corpus<'_> {
             // An empty folder does not count. It goes now: a run that finishes this one must not replace what came into it
             // since.
             files::remove_if_empty(&place.out);
-            files::sync_folder(&place.folder, options.durable)?;
+            files::sync_folder(&place.folder, options.fsync)?;
             let leaving: Vec<&str> = place.leaving().iter().map(String::as_str).collect();
             site.commit(&work, &targets, &leaving, options.overwrite)?;
             Ok(Report { unchanged: false, resumed_bytes, ..unchanged(out, &manifest) })
@@ -195,7 +195,7 @@ fn packing(stems: Vec<String>, rules: &Rules, options: &TokenizeOptions, place: 
         tracks: tracks().map(|track| track.name.clone()).collect(),
         track_pads: tracks().map(|track| track.pad).collect(),
         remainder: options.remainder,
-        durable: options.durable,
+        fsync: options.fsync,
         checkpoint_bytes: options.checkpoint_bytes.max(1),
     }
 }

@@ -53,7 +53,7 @@ pub struct TokenizeOptions {
     /// Replace an existing output.
     pub overwrite: bool,
     /// Bring everything to the disk before it becomes visible.
-    pub durable: bool,
+    pub fsync: bool,
     /// Encoding threads, 1 to 1024; `None` takes as many as the machine has.
     pub threads: Option<usize>,
     /// Input bytes between checkpoints.
@@ -82,7 +82,7 @@ impl TokenizeOptions {
             remainder: Remainder::Drop,
             tracks: Vec::new(),
             overwrite: false,
-            durable: true,
+            fsync: true,
             threads: None,
             checkpoint_bytes: CHECKPOINT_BYTES,
             allow_empty: false,

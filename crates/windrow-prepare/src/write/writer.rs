@@ -143,7 +143,7 @@ impl Writer {
         }
         let name = info.target.stem(name);
         // Before anything is refused: what a killed run began to show becomes whole, and the rest of it goes.
-        let site = Site::start_over(parent, name, options.durable)?;
+        let site = Site::start_over(parent, name, options.fsync)?;
         let targets = format.names(name);
         let append_to = (options.append && files::exists(&path)).then_some(path.as_path());
         if append_to.is_none() {
@@ -172,7 +172,7 @@ impl Writer {
             appends_eos: options.eos.is_some(),
             has_mask: mask.is_stored(),
             total_values,
-            durable: options.durable,
+            fsync: options.fsync,
             append_to,
             checkpoint: None,
         };

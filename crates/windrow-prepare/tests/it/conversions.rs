@@ -33,7 +33,7 @@ fn stream(dtype: DType) -> Vec<u8> {
 }
 
 fn to(layout: To) -> Writing {
-    Writing { durable: false, ..Writing::new(layout) }
+    Writing { fsync: false, ..Writing::new(layout) }
 }
 
 fn records(source: &dyn Source) -> Vec<Vec<u8>> {

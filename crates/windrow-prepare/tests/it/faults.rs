@@ -39,7 +39,7 @@ fn options(layout: To, sample_size: Option<u64>, threads: usize) -> TokenizeOpti
         sample_size,
         eos: Some(0),
         dtype: Some(DType::U16),
-        durable: false,
+        fsync: false,
         threads: Some(threads),
         checkpoint_bytes: 60,
         ..samples()
@@ -448,7 +448,7 @@ fn two_runs_at_once_end_in_one_output_and_one_error() {
 fn an_index_begun_by_a_killed_run_is_swept() {
     let half = ".index.tmp-0123456789abcdef/index/sample_locations.bin";
     let base = folder_of(&[("a.jsonl", b"1\n2\n"), (half, b"half"), (".index.tmp-backup/a", b"mine")]);
-    let whole = IndexOptions { durable: false, ..IndexOptions::default() };
+    let whole = IndexOptions { fsync: false, ..IndexOptions::default() };
     assert_eq!(index(FORMATS, base.path(), &whole, &()).unwrap().records, 2);
     let names: Vec<_> = tree(base.path()).into_keys().collect();
     assert_eq!(
@@ -471,7 +471,7 @@ fn a_reader_of_an_index_that_is_replaced_sees_the_old_or_the_new_one() {
         let name = format!("g{generation}");
         fs::create_dir_all(base.path().join(&name)).unwrap();
         fs::write(base.path().join(&name).join("b.jsonl"), "1\n".repeat(generation)).unwrap();
-        let options = IndexOptions { overwrite: true, durable: false, ..IndexOptions::default() };
+        let options = IndexOptions { overwrite: true, fsync: false, ..IndexOptions::default() };
         index(FORMATS, base.path(), &options, &()).unwrap();
     };
     rewrite(1);

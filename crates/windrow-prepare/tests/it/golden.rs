@@ -48,7 +48,7 @@ fn run(case: &str, out: &Path) -> (Result<()>, Value) {
         sample_size: args["sample_size"].as_u64(),
         eos: told["eos_idx"].as_i64(),
         dtype: Some(DType::parse(args["token_dtype"].as_str().unwrap_or(default)).unwrap()),
-        durable: false,
+        fsync: false,
         ..samples()
     };
     let mut own = json!({ "block_sums": false });

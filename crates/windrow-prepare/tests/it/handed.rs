@@ -31,7 +31,7 @@ fn options(to: To, sample_size: Option<u64>, threads: usize) -> TokenizeOptions 
         sample_size,
         eos: Some(0),
         dtype: Some(DType::U16),
-        durable: false,
+        fsync: false,
         threads: Some(threads),
         checkpoint_bytes: 60,
         ..samples()

@@ -100,7 +100,7 @@ fn every_layout_of_records_keeps_them() {
         let element = Element::little(DType::I16);
         let schema = Schema { channels, ..Schema::numbers(element) };
         let dtype = (*layout == To::Tokens).then_some(DType::I32);
-        let mut options = Writing { dtype, durable: false, ..Writing::new(*layout) };
+        let mut options = Writing { dtype, fsync: false, ..Writing::new(*layout) };
         if *layout == To::Shards {
             options.max_shard_bytes = Some(10_000);
         }
@@ -150,7 +150,7 @@ fn every_layout_of_text_keeps_them() {
             to: layout.format(),
             sample_size: (*layout == To::Forager).then_some(16),
             eos: Some(0),
-            durable: false,
+            fsync: false,
             ..samples()
         };
         tokenize(FORMATS, &[input.path().into()], &folder, &Ord, &options, &()).unwrap();
@@ -173,7 +173,7 @@ fn a_run_that_continues_keeps_the_same() {
             sample_size: (layout == To::Forager).then_some(16),
             eos: Some(0),
             dtype: Some(DType::U32),
-            durable: false,
+            fsync: false,
             checkpoint_bytes,
             ..samples()
         };
@@ -200,7 +200,7 @@ fn dummy_tokens_and_an_index_with_checksums_keep_them() {
     holds(folder.path(), "d.bin", &["d.bin"]);
 
     let input = text();
-    let options = IndexOptions { durable: false, ..IndexOptions::default() };
+    let options = IndexOptions { fsync: false, ..IndexOptions::default() };
     index(FORMATS, input.path(), &IndexOptions { checksum: true, ..options.clone() }, &()).unwrap();
     holds(
         input.path(),

@@ -28,7 +28,7 @@ fn packed(size: u64) -> TokenizeOptions {
         sample_size: Some(size),
         eos: Some(0),
         dtype: Some(DType::U8),
-        durable: false,
+        fsync: false,
         ..samples()
     }
 }

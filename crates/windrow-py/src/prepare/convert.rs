@@ -27,7 +27,7 @@ given! {
         dtype: Option<AnyDType>,
         overwrite: bool,
         allow_empty: bool,
-        durable: bool,
+        fsync: bool,
     }
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn _convert<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyRe
         dtype: asked.dtype.map(|d| d.0),
         overwrite: asked.overwrite,
         allow_empty,
-        durable: asked.durable,
+        fsync: asked.fsync,
         ..WriteOptions::default()
     };
     if let Ok(data) = ds_or_path.cast::<Dataset>() {

@@ -32,7 +32,7 @@ given! {
         overwrite: bool,
         threads: Option<Count>,
         allow_empty: bool,
-        durable: bool,
+        fsync: bool,
     }
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn _tokenize<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyR
     let are_texts = matches!(inputs, texts::Inputs::Texts(_));
     let options = TokenizeOptions {
         overwrite: given.overwrite,
-        durable: given.durable,
+        fsync: given.fsync,
         threads: given.threads.map(Count::size),
         allow_empty: given.allow_empty,
         ..how.options().or_raise(py)?

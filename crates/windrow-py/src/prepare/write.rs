@@ -34,7 +34,7 @@ given! {
         vocab_size: Option<Count>,
         append: bool,
         overwrite: bool,
-        durable: bool,
+        fsync: bool,
     }
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn _write<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyResu
         overwrite: asked.overwrite,
         // No records are asked for by an empty list as well.
         allow_empty: true,
-        durable: asked.durable,
+        fsync: asked.fsync,
         ..WriteOptions::default()
     };
     if let Ok(data) = records.cast::<Dataset>() {

@@ -34,7 +34,7 @@ given! {
         skip_corrupt: bool,
         threads: Option<Count>,
         overwrite: bool,
-        durable: bool,
+        fsync: bool,
     }
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn _encode<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyRes
         reading: Reading { quality: quality_of(py, &given.quality)?, skip_corrupt: given.skip_corrupt },
         threads: given.threads.map(Count::size),
         overwrite: given.overwrite,
-        durable: given.durable,
+        fsync: given.fsync,
     };
     let (codec, audio_dir, out) = (given.codec.inner.clone(), given.audio_dir, given.out);
     let done = py.detach(|| {

@@ -35,7 +35,7 @@ impl Desk {
         self.write("in.jsonl", lines.collect::<String>());
         let encoder = TextEncoder::new(Tokenizer::load("bytes").unwrap(), "text", eos).unwrap();
         let to = windrow::writer("forager", &Default::default()).unwrap();
-        let options = TokenizeOptions { eos: encoder.eos(), durable: false, ..TokenizeOptions::new(to) };
+        let options = TokenizeOptions { eos: encoder.eos(), fsync: false, ..TokenizeOptions::new(to) };
         tokenize(&[self.path("in.jsonl")], &self.path(name), &encoder, &options, &()).unwrap();
     }
 

@@ -49,7 +49,7 @@ impl FlatTokensWriter {
         let writing = write::WriteOptions {
             append: options.append,
             overwrite: options.overwrite,
-            durable: false,
+            fsync: false,
             ..write::WriteOptions::default()
         };
         let schema = Schema::numbers(Element::little(DType::U32));

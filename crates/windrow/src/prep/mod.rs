@@ -191,11 +191,11 @@ impl Prep {
     }
 
     /// Opens a job with more options: of an output in a store, parts are made in the folder `scratch` before they are sent. With
-    /// `durable` each is synced to the disk before it is shown.
+    /// `fsync` each is synced to the disk before it is shown.
     ///
     /// # Errors
     /// As [`Prep::open`].
-    pub fn open_with(path: &Path, scratch: Option<&Path>, durable: bool, stores: &Options) -> Result<Prep> {
+    pub fn open_with(path: &Path, scratch: Option<&Path>, fsync: bool, stores: &Options) -> Result<Prep> {
         use windrow_prepare::Stores as _;
         let job = if is_url(path) {
             let (store, key) = ReadOnce::new(stores).at(path)?;
@@ -203,7 +203,7 @@ impl Prep {
         } else {
             Job::read(Local::new(at_home(path)).open("")?.as_ref())?
         };
-        let place = place(Path::new(&job.out), &job.hash, scratch, durable, stores)?;
+        let place = place(Path::new(&job.out), &job.hash, scratch, fsync, stores)?;
         Ok(Prep { job, place, stores: stores.clone(), made: OnceLock::new() })
     }
 
@@ -390,7 +390,7 @@ fn place(
     out: &Path,
     hash: &str,
     scratch: Option<&Path>,
-    durable: bool,
+    fsync: bool,
     stores: &Options,
 ) -> Result<Box<dyn Place>> {
     let layout = in_parts(formats())?;
@@ -402,5 +402,5 @@ fn place(
     if is_url(out) {
         crate::opening::remote::Stores::default().place(out, stores)?;
     }
-    Ok(Box::new(Folder::new(out, &[layout.folder(), layout.jobs()], durable)))
+    Ok(Box::new(Folder::new(out, &[layout.folder(), layout.jobs()], fsync)))
 }

@@ -52,10 +52,10 @@ pub fn index_with(
     if !is_url(base) {
         return windrow_prepare::index(formats(), &at_home(base), options, watch);
     }
-    let decides = IndexOptions { overwrite: false, durable: true, ..options.clone() };
+    let decides = IndexOptions { overwrite: false, fsync: true, ..options.clone() };
     let task = Task {
         what: What::Index(&options.index_folder),
-        described: format!("index {decides:?}"),
+        described: format!("index {decides:?}").replace("fsync: true", "durable: true"),
         overwrite: options.overwrite,
     };
     Output::run(base, &task, stores, watch, |out, overwrite| {
@@ -180,14 +180,14 @@ fn corpus<'a>(inputs: &str, encode: &dyn Encode, options: &'a TokenizeOptions) -
     let decides = TokenizeOptions {
         threads: None,
         overwrite: false,
-        durable: true,
+        fsync: true,
         checkpoint_bytes: 0,
         // The share decides no byte.
         max_skipped: options.max_skipped.map(|_| 1.0),
         ..options.clone()
     };
     // Outputs of before are the same task.
-    let decides = format!("{decides:?}").replace(", max_skipped: None", "");
+    let decides = format!("{decides:?}").replace(", max_skipped: None", "").replace("fsync: true", "durable: true");
     Task {
         what: What::Corpus(options.to.as_ref()),
         described: format!("tokenize {inputs} {} {decides}", encode.describe()),

@@ -37,7 +37,7 @@ pub struct EncodeOptions {
     /// Replace what is there.
     pub overwrite: bool,
     /// Bring everything to the disk before it becomes visible.
-    pub durable: bool,
+    pub fsync: bool,
 }
 
 impl EncodeOptions {
@@ -49,7 +49,7 @@ impl EncodeOptions {
             reading: Reading::default(),
             threads: None,
             overwrite: false,
-            durable: true,
+            fsync: true,
         }
     }
 }
@@ -379,7 +379,7 @@ pub(super) fn writer(
     let writing = WriteOptions {
         dtype: Some(options.dtype),
         overwrite: options.overwrite,
-        durable: options.durable,
+        fsync: options.fsync,
         ..WriteOptions::default()
     };
     Writer::create_from(out, &schema, options.to.as_ref(), &writing, manifest)

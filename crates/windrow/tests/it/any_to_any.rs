@@ -35,7 +35,7 @@ fn write(from: &Dataset, to: &str, path: &Path, dtype: Option<DType>) {
         own.insert("tokens_chunk_size".to_string(), json!(1 << 16));
     }
     let dtype = dtype.filter(|_| to != FLAT_TOKENS);
-    let options = WriteOptions { dtype, durable: false, ..WriteOptions::default() };
+    let options = WriteOptions { dtype, fsync: false, ..WriteOptions::default() };
     let format = windrow::writer(to, &own).unwrap();
     let report = convert(from.source().as_ref(), path, format.as_ref(), &options, &());
     assert_eq!(report.unwrap().records, 5, "{to}");

@@ -71,7 +71,7 @@ fn options() -> TokenizeOptions {
     TokenizeOptions {
         eos: Some(EOS),
         append_eos: true,
-        durable: false,
+        fsync: false,
         threads: Some(1),
         checkpoint_bytes: 60,
         ..TokenizeOptions::new(to("forager", &json!({})).0)

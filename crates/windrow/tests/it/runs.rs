@@ -18,7 +18,7 @@ fn written(format: &str, path: &Path, least: u32) -> (Dataset, Vec<Vec<u32>>) {
     let format = windrow::writer(format, &Map::new()).unwrap();
     let element = Element::little(DType::U32);
     let schema = windrow::dev::source::Schema::numbers(element);
-    let options = WriteOptions { durable: false, ..WriteOptions::default() };
+    let options = WriteOptions { fsync: false, ..WriteOptions::default() };
     let mut writer = Writer::create(path, &schema, format.as_ref(), &options).unwrap();
     for document in &documents {
         let bytes: Vec<u8> = document.iter().flat_map(|id| id.to_le_bytes()).collect();

@@ -41,7 +41,7 @@ fn tokenize(place: &Place, inputs: &[PathBuf], out: &Path) -> windrow::Result<Re
     let encoder = TextEncoder::new(Tokenizer::load("bytes").unwrap(), "text", "auto").unwrap();
     let to = windrow::writer("forager", &Map::new()).unwrap();
     let options =
-        TokenizeOptions { sample_size: Some(64), eos: Some(256), durable: false, ..TokenizeOptions::new(to) };
+        TokenizeOptions { sample_size: Some(64), eos: Some(256), fsync: false, ..TokenizeOptions::new(to) };
     tokenize_with(inputs, out, &encoder, &options, &place.options(), &())
 }
 
@@ -109,7 +109,7 @@ fn an_error_in_a_text_names_its_url() {
 fn an_index_in_a_store_is_that_of_a_folder() {
     let place = place();
     let bucket = place.path("root/bucket");
-    let options = IndexOptions { durable: false, ..IndexOptions::default() };
+    let options = IndexOptions { fsync: false, ..IndexOptions::default() };
     for name in ["texts", "packed"] {
         if name == "packed" {
             fs::create_dir(bucket.join(name)).unwrap();

@@ -77,7 +77,7 @@ pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 
 fn to(name: &str) -> TokenizeOptions {
     let to = windrow::writer(name, &Map::new()).unwrap();
-    TokenizeOptions { eos: Some(256), durable: false, ..TokenizeOptions::new(to) }
+    TokenizeOptions { eos: Some(256), fsync: false, ..TokenizeOptions::new(to) }
 }
 
 fn corpora() -> Vec<&'static str> {
@@ -132,7 +132,7 @@ fn records_in_a_store_are_those_of_a_path() {
     let mut n_written = 0;
     for written in windrow::written() {
         let to = windrow::writer(written.to, &Map::new()).unwrap();
-        let options = WriteOptions { durable: false, ..WriteOptions::default() };
+        let options = WriteOptions { fsync: false, ..WriteOptions::default() };
         for (kind, data) in [("numbers", &numbers), ("rows", &rows)] {
             let ending = match to.info().target {
                 windrow::dev::format::write::Target::File(endings) => endings[0],
@@ -252,7 +252,7 @@ fn a_data_set_of_many_files_is_seen_whole_or_not_at_all() {
     ] {
         let own = Map::from_iter([(option.to_string(), size.into())]);
         let to = windrow::writer(name, &own).unwrap_or_else(|e| panic!("{e}"));
-        let options = WriteOptions { durable: false, overwrite: true, ..WriteOptions::default() };
+        let options = WriteOptions { fsync: false, overwrite: true, ..WriteOptions::default() };
         let (url, here) = (format!("s3://bucket/{name}"), place.path(&format!("here/{name}")));
         // First where nothing is, then in the place of what is there.
         let mut before = 0;

@@ -26,7 +26,7 @@ impl Desk {
         let encoder = TextEncoder::new(Tokenizer::load("bytes").unwrap(), "text", "auto").unwrap();
         let options = TokenizeOptions {
             eos: Encode::eos(&encoder),
-            durable: false,
+            fsync: false,
             ..TokenizeOptions::new(windrow::writer("tokens", &Default::default()).unwrap())
         };
         prepare::tokenize(&[corpus], &desk.path("tokens"), &encoder, &options, &()).unwrap();

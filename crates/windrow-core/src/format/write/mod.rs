@@ -306,7 +306,7 @@ pub struct Begin<'a> {
     /// Values of all records, where that is known.
     pub total_values: Option<u64>,
     /// Bring everything to the disk before it becomes visible.
-    pub durable: bool,
+    pub fsync: bool,
     /// The data set that the records are put behind; only where [`WriteInfo::appends`].
     pub append_to: Option<&'a Path>,
     /// What [`RecordWriter::checkpoint`] gave.

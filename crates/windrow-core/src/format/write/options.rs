@@ -29,7 +29,7 @@ pub struct WriteOptions {
     /// A source without records is converted too.
     pub allow_empty: bool,
     /// Bring everything to the disk before it becomes visible.
-    pub durable: bool,
+    pub fsync: bool,
 }
 
 impl Default for WriteOptions {
@@ -42,7 +42,7 @@ impl Default for WriteOptions {
             append: false,
             overwrite: false,
             allow_empty: false,
-            durable: true,
+            fsync: true,
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::folder::{folder_of, put};
 use crate::writing::{To, Writing, convert};
 
 fn to(layout: To) -> Writing {
-    Writing { durable: false, ..Writing::new(layout) }
+    Writing { fsync: false, ..Writing::new(layout) }
 }
 
 fn texts(source: &dyn Source) -> Vec<(String, String)> {

@@ -105,7 +105,7 @@ impl Encode for Bytes {
 
 fn indexed() -> tempfile::TempDir {
     let folder = folder_of(&[("a.jsonl", "1\n[2,3]\n\"x\"\n"), ("b.jsonl", "{\"a\":1}\n")]);
-    index(FORMATS, folder.path(), &IndexOptions { durable: false, ..IndexOptions::default() }, &()).unwrap();
+    index(FORMATS, folder.path(), &IndexOptions { fsync: false, ..IndexOptions::default() }, &()).unwrap();
     folder
 }
 
@@ -113,7 +113,7 @@ fn tokenized(sample_size: Option<u64>) -> tempfile::TempDir {
     let input = folder_of(&[("a.jsonl", "\"some words\"\n\"and more\"\n"), ("b.jsonl", "\"the rest\"\n")]);
     let out = tempfile::tempdir().unwrap();
     let options =
-        TokenizeOptions { sample_size, eos: Some(0), dtype: Some(DType::U16), durable: false, ..samples() };
+        TokenizeOptions { sample_size, eos: Some(0), dtype: Some(DType::U16), fsync: false, ..samples() };
     tokenize(FORMATS, &[input.path().into()], out.path(), &Bytes, &options, &()).unwrap();
     out
 }
