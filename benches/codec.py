@@ -44,7 +44,7 @@ def bench_n(passes, seconds):
     found = {}
     for threads in (2, 1):
         torch.set_num_threads(threads)
-        codec = wr.Codec(weights, threads=threads)
+        codec = wr.Codec(weights, num_threads=threads)
         name = f"{threads} threads" if threads > 1 else "1 thread"
         measured = in_turns(
             passes,

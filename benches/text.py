@@ -55,7 +55,7 @@ def bench_d(passes, seconds):
             # Some systems take out of the page cache what nobody has read for seconds.
             warm(path)
             start = time.perf_counter()
-            wr.tokenize([path], out, tokenizer=name, sample_size=1024, threads=2)
+            wr.tokenize([path], out, tokenizer=name, sample_size=1024, num_threads=2)
             return text_bytes / (time.perf_counter() - start)
 
         def bare(*how):

@@ -46,7 +46,7 @@ def bench_m(passes, seconds):
     def tokenized(to, options):
         out = emptied("tokenized")
         start = time.perf_counter()
-        wr.tokenize([text], out, tokenizer="cl100k_base", to=to, fsync=False, threads=2, **options)
+        wr.tokenize([text], out, tokenizer="cl100k_base", to=to, fsync=False, num_threads=2, **options)
         return ids / (time.perf_counter() - start)
 
     measures = {LIMIT: bare}

@@ -24,7 +24,7 @@ def case(kind: str, seed: int, tokens: str, lines: str) -> str | None:
     """What is wrong, if anything."""
     logging.disable()
     draws = random.Random(seed)
-    return {"forked": forked, "threads": threads, "ranks": ranks, "workers": workers, "killed": killed}[kind](draws, tokens, lines)
+    return {"forked": forked, "num_threads": threads, "ranks": ranks, "workers": workers, "killed": killed}[kind](draws, tokens, lines)
 
 
 def view_of(draws: random.Random, tokens: str) -> Any:

@@ -76,7 +76,7 @@ def jobs() -> list[Job]:
     called = "wr.tokenize('small', 'out', tokenizer=lambda text: time.sleep(0.02) or [1, 2, 3], vocab_size=9, eos=0)"
     return [
         Job(COMMANDS, "tokenize", ["tokenize", "big", *tokenize], reads="out"),
-        Job(COMMANDS, "tokenize, 1 thread", ["tokenize", "big", *tokenize, "--threads", "1"], reads="out"),
+        Job(COMMANDS, "tokenize, 1 thread", ["tokenize", "big", *tokenize, "--num-threads", "1"], reads="out"),
         Job(COMMANDS, "tokenize to flat-tokens", ["tokenize", "big", *tokenize, "--to", "flat-tokens"], reads="out"),
         Job(COMMANDS, "index", ["index", "big", "-q"], reads="big"),
         Job(COMMANDS, "convert", ["convert", "numbers", "out", "--to", "megatron", "-q"], reads="out.idx"),

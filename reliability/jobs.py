@@ -85,7 +85,7 @@ def tokenizing() -> Iterator[Job]:
     """To every layout, with checkpoints on the way; in place of an older output, too."""
     for to in layouts("tokenize"):
         for name, more in variants(to):
-            line = ["tokenize", "in", "-q", "--tokenizer", "bytes", "--out", "out", "--to", to, "--threads", "1"]
+            line = ["tokenize", "in", "-q", "--tokenizer", "bytes", "--out", "out", "--to", to, "--num-threads", "1"]
             line += ["--checkpoint-bytes", "2000", *SMALL.get(to, []), *more]
             reads = {"megatron": "out"}.get(to, "out")
             yield Job("tokenize", f"tokenize to {name}", line, reads=reads)
@@ -148,7 +148,7 @@ def in_tasks() -> Iterator[Job]:
     }
     for kind, (options, joined) in kinds.items():
         plan: Command = ["prep", "plan", *options, "--out", "parts", "--job", "job.json", "-q"]
-        run: Command = ["prep", "run", "job.json", "--threads", "1", "-q"]
+        run: Command = ["prep", "run", "job.json", "--num-threads", "1", "-q"]
         merge: Command = ["prep", "merge", "job.json", "-q"]
         join: Command = ["prep", "join", "job.json", "--out", joined, "-q"]
         clean: Command = ["prep", "clean", "job.json", "-q"]
@@ -207,5 +207,5 @@ def of_python() -> Iterator[Job]:
         again = "wr.write('out', iter(RECORDS), to='flat-tokens', append=True)"
         yield Job("wr.write, append", f"append to {name}", again, older=first, reads="out", once=True)
     for to in ("forager", "tokens", "flat-tokens", "megatron"):
-        call = f"wr.tokenize((text for text in TEXTS), 'out', tokenizer='bytes', to='{to}', threads=1)"
+        call = f"wr.tokenize((text for text in TEXTS), 'out', tokenizer='bytes', to='{to}', num_threads=1)"
         yield Job("wr.tokenize", f"wr.tokenize to {to}", call, reads="out")

@@ -136,7 +136,7 @@ def at_random_times(part: Part, bench: Bench, walk: Walk) -> None:
     assert case
     if isinstance(case.job.command, str):
         return
-    command = ["2" if before == "--threads" else word for before, word in zip(["", *case.job.command], case.job.command, strict=False)]
+    command = ["2" if before == "--num-threads" else word for before, word in zip(["", *case.job.command], case.job.command, strict=False)]
     for _ in range(AT_ONCE):
         if part.left() == 0:
             return

@@ -10,7 +10,7 @@ fuzz_target!(|data: &[u8]| {
     if std::fs::write(&path, data).is_err() {
         return;
     }
-    if let Ok(codec) = Codec::open(&path, &Options::default().threads(1).chunk(64)) {
+    if let Ok(codec) = Codec::open(&path, &Options::default().num_threads(1).chunk(64)) {
         let _ = codec.encode(&[0.5; 100]);
     }
 });

@@ -91,7 +91,7 @@ fuzz_target!(|input: Input<'_>| {
             Vec::new()
         },
         fsync: false,
-        threads: Some(usize::from(input.threads % 3 + 1)),
+        num_threads: Some(usize::from(input.threads % 3 + 1)),
         checkpoint_bytes: u64::from(input.checkpoint) + 1,
         ..TokenizeOptions::new(Arc::from(to))
     };

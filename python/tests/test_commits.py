@@ -139,7 +139,7 @@ def test_a_name_that_the_work_folder_needs_is_refused(tmp_path: Path) -> None:
 # Into an empty folder, and where nothing is.
 OWN = {
     "dummy": ("dummy --vocab-size 300 --tokens 2000 --out out -q", "out"),
-    "tokenize": ("tokenize in -q --tokenizer bytes --out out --to flat-tokens --tokens-chunk-size 512 --threads 1", "out/own.txt"),
+    "tokenize": ("tokenize in -q --tokenizer bytes --out out --to flat-tokens --tokens-chunk-size 512 --num-threads 1", "out/own.txt"),
 }
 
 

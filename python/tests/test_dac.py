@@ -134,7 +134,7 @@ def test_codes_are_those_of_the_package(name: str, tmp_path: Path) -> None:
     model = dac_model.make(len(name), **MODELS[name])
     model.save(tmp_path / "weights.pth", package=False)
     # Small chunks, so that there are seams.
-    codec = wr.Codec(tmp_path / "weights.pth", threads=2, chunk=4_096)
+    codec = wr.Codec(tmp_path / "weights.pth", num_threads=2, chunk=4_096)
     all_clips = clips()
     assert len(all_clips) >= 20
     frames = unequal = 0
@@ -149,7 +149,7 @@ def test_codes_are_those_of_the_package(name: str, tmp_path: Path) -> None:
 def test_the_published_size_is_encoded_and_decoded(tmp_path: Path) -> None:
     model = dac_model.make(0)
     save_file({k: v.contiguous() for k, v in model.state_dict().items()}, tmp_path / "weights.safetensors")
-    codec = wr.Codec(tmp_path / "weights.safetensors", threads=2, chunk=16_384)
+    codec = wr.Codec(tmp_path / "weights.safetensors", num_threads=2, chunk=16_384)
     frames = unequal = 0
     all_clips = clips()
     for samples in all_clips if os.environ.get("WINDROW_AUDIO") else all_clips[:1]:

@@ -110,7 +110,7 @@ def test_a_run_that_was_stopped_shows_nothing_and_continues(tmp_path: Path, soun
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        wr.encode(sound, tmp_path / "out", codec, threads=1, progress=stop)
+        wr.encode(sound, tmp_path / "out", codec, num_threads=1, progress=stop)
     assert not (tmp_path / "out").exists()
     names = [path.name for path in cache.iterdir()] if cache.exists() else []
     assert len(names) < len(CLIPS) and not any(name.startswith(".") for name in names)
@@ -210,8 +210,8 @@ def test_what_cannot_become_a_data_set_is_refused(tmp_path: Path, sound: Path, c
         wr.encode(empty, tmp_path / "out", codec)
     (sound / "cards_002.wav").unlink()
     for threads in (0, 1025):
-        with pytest.raises(wr.ConfigError, match=f"threads is {threads}; expected 1 to 1024"):
-            wr.encode(sound, tmp_path / "out", codec, threads=threads)
+        with pytest.raises(wr.ConfigError, match=f"num_threads is {threads}; expected 1 to 1024"):
+            wr.encode(sound, tmp_path / "out", codec, num_threads=threads)
     assert not (tmp_path / "out").exists()
 
 

@@ -89,7 +89,7 @@ def test_every_engine_gives_the_bytes_of_one_process(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     job = planned(tmp_path)
-    wr.prep.run(job, engine, workers=workers, threads=1)
+    wr.prep.run(job, engine, workers=workers, num_threads=1)
     assert digest(job) == expected
 
 
@@ -136,7 +136,7 @@ def test_every_engine_writes_these_bytes_into_a_store(
         monkeypatch.delenv(name, raising=False)
     out = f"s3://{s3.bucket()}/tokens"
     job = wr.prep.plan("tokenize", [CORPUS], out, tokenizer="bytes", task_bytes=TASK_BYTES, store_options=s3.options)
-    report = wr.prep.run(job, engine, workers=2, threads=1, store_options=s3.options)
+    report = wr.prep.run(job, engine, workers=2, num_threads=1, store_options=s3.options)
     assert (report["output"], report["records"]) == (out, 137)
     fetched = fetch(s3, out, tmp_path / "fetched")
     assert digest_of(fetched) == expected
@@ -163,7 +163,7 @@ import windrow as wr
 
 if __name__ == "__main__":
     job, options = json.load(sys.stdin)
-    wr.prep.run(job, "local", workers=1, threads=1, retries=20, store_options=options)
+    wr.prep.run(job, "local", workers=1, num_threads=1, retries=20, store_options=options)
 """
 
 
@@ -188,7 +188,7 @@ def run_and_kill(job: str, engine: str, choose: random.Random, options: dict[str
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        wr.prep.run(job, engine, workers=2, threads=1, retries=20, store_options=options)
+        wr.prep.run(job, engine, workers=2, num_threads=1, retries=20, store_options=options)
         assert another.wait(timeout=200) == 0
     finally:
         ended.set()
@@ -200,7 +200,7 @@ def run_and_kill(job: str, engine: str, choose: random.Random, options: dict[str
 @pytest.mark.parametrize("engines", [("local", "slurm"), ("ray", "dask"), ("local", "local")], ids="+".join)
 def test_two_runs_at_once_give_the_bytes_of_one(engines: tuple[str, str], expected: str, tmp_path: Path) -> None:
     job = planned(tmp_path)
-    command = "import sys, windrow as wr\nif __name__ == '__main__': wr.prep.run(sys.argv[1], sys.argv[2], workers=2, threads=1)\n"
+    command = "import sys, windrow as wr\nif __name__ == '__main__': wr.prep.run(sys.argv[1], sys.argv[2], workers=2, num_threads=1)\n"
     script = tmp_path / "run.py"
     script.write_text(command)
     runs = [subprocess.Popen([sys.executable, script, job, engine], cwd=tmp_path) for engine in engines]
@@ -237,7 +237,7 @@ def test_every_engine_gives_the_bytes_of_half_a_gigabyte(
     corpus, expected = large
     job = wr.prep.plan("tokenize", corpus, tmp_path / "tokens", tokenizer="bytes", task_bytes=32 << 20)
     assert wr.prep.status(job)["tasks"] > 10
-    wr.prep.run(job, engine, workers=2, threads=1)
+    wr.prep.run(job, engine, workers=2, num_threads=1)
     assert digest(job) == expected
     shutil.rmtree(tmp_path / "tokens")
 
@@ -305,7 +305,7 @@ if __name__ == "__main__":
     if is_own == "True" and engine == "dask":
         client = distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None)
     try:
-        wr.prep.run(job, engine, workers=2, threads=1)
+        wr.prep.run(job, engine, workers=2, num_threads=1)
     except KeyboardInterrupt:
         print("stopped", flush=True)
         # The cluster stays until it is told that no file is being written any more.

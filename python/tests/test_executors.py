@@ -44,7 +44,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
     job = planned(tmp_path_factory.mktemp("expected"), Path(__file__).parents[2] / "testdata")
     n = wr.prep.status(job)["tasks"]
     assert n > 20
-    assert all(wr.prep.run_task(job, task, threads=1) for task in range(n))
+    assert all(wr.prep.run_task(job, task, num_threads=1) for task in range(n))
     assert not wr.prep.run_task(job, 0)
     wr.prep.merge(job)
     return digest(job)
@@ -180,7 +180,7 @@ RUN = """
 import sys
 import windrow as wr
 
-wr.prep.run(sys.argv[1], workers=2, threads=1)
+wr.prep.run(sys.argv[1], workers=2, num_threads=1)
 """
 
 
@@ -244,7 +244,7 @@ def test_a_killed_worker_costs_its_task(expected: str, testdata: Path, tmp_path:
             killed.append(found[0])
             os.kill(found[0], signal.SIGKILL)
 
-    wr.prep.run(job, workers=2, threads=1, retries=10, progress=kill)
+    wr.prep.run(job, workers=2, num_threads=1, retries=10, progress=kill)
     assert digest(job) == expected
 
 

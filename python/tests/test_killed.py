@@ -60,7 +60,7 @@ def tokenize(texts):
         (folder / "a.jsonl").write_text(lines)
     options = {**SMALL, **KINDS.get(kind[-1], {})} if kind[1] == "flat-tokens" else {"fsync": False}
     wr.tokenize(
-        folder / "a.jsonl", out, tokenizer="bytes", to=kind[1], append_eos=True, threads=1, overwrite=kind[0] == "again", **options
+        folder / "a.jsonl", out, tokenizer="bytes", to=kind[1], append_eos=True, num_threads=1, overwrite=kind[0] == "again", **options
     )
 
 

@@ -67,7 +67,7 @@ def test_killed_workers_leave_the_objects_of_one_run(seed: int, tmp_path: Path) 
 def started(job: str, rank: int, s3: S3Server, scratch: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "windrow", "-q", "prep", "run", job, "--rank", str(rank), "--of", "2", "--steal"]
     environment = os.environ | {STORE_OPTIONS: json.dumps(s3.options), "WINDROW_CACHE": str(scratch / "cache")}
-    return subprocess.Popen([*command, "--threads", "1"], env=environment, stdout=subprocess.DEVNULL)
+    return subprocess.Popen([*command, "--num-threads", "1"], env=environment, stdout=subprocess.DEVNULL)
 
 
 def objects(s3: S3Server, bucket: str) -> dict[str, str]:

@@ -23,7 +23,7 @@ LOADER_OF_PYTHON = {"view", "group", "whole", "skip", "exclude", "framework", "p
 # What a run has, and a plan, which the command shows, does not.
 OF_A_RUN = {"rank", "world_size", "epochs", "num_threads", "prefetch"}
 TOKENIZE_OF_PYTHON = {
-    "inputs", "out", "text_function", "vocab_size", "overwrite", "threads", "allow_empty", "fsync", "progress", "store_options",
+    "inputs", "out", "text_function", "vocab_size", "overwrite", "num_threads", "allow_empty", "fsync", "progress", "store_options",
     "timeout", "options",
 }  # fmt: skip
 

@@ -60,7 +60,7 @@ def test_bad_lines_are_left_out_listed_and_counted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, threads: int, to: Any
 ) -> None:
     bad = lines(tmp_path / "a.jsonl")
-    out: dict[str, Any] = {"tokenizer": "bytes", "to": to, "threads": threads}
+    out: dict[str, Any] = {"tokenizer": "bytes", "to": to, "num_threads": threads}
     report = wr.tokenize(tmp_path / "a.jsonl", tmp_path / "out", skip_corrupt=True, max_skipped=0.2, **out)
     assert are(report["skipped"], bad) and report["documents"] == 40 and documents(tmp_path / "out") == WANTED
     assert f"record {bad[0][0]}, byte " in caplog.text and caplog.text.count("left out: ") == len(bad)
@@ -132,7 +132,7 @@ def test_a_run_that_was_stopped_continues_with_the_same_counts(tmp_path: Path, s
     text = [json.dumps({"text": f"some words {i} " * 3}) if i % 50 else "{broken" for i in range(n)]
     (tmp_path / "a.jsonl").write_text("\n".join(text) + "\n")
     options: dict[str, Any] = {"tokenizer": "bytes", "skip_corrupt": True, "max_skipped": 0.05, "sample_size": sample_size}
-    options |= {"threads": 1, "fsync": False}
+    options |= {"num_threads": 1, "fsync": False}
     whole = wr.tokenize(tmp_path / "a.jsonl", tmp_path / "whole", **options)
 
     def stop(state: dict[str, int]) -> None:

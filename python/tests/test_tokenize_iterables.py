@@ -68,7 +68,7 @@ class Rows:
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("to", LAYOUTS)
 def test_the_files_are_those_of_the_same_lines(tmp_path, to, threads):
-    options = {"tokenizer": "gpt2", "to": to, "threads": threads, "fsync": False, **LAYOUTS[to]}
+    options = {"tokenizer": "gpt2", "to": to, "num_threads": threads, "fsync": False, **LAYOUTS[to]}
     expected = wr.tokenize(lines(tmp_path / "texts.jsonl", TEXTS), tmp_path / "lines", **options)
     given = {
         "generator": generator(),

@@ -158,7 +158,7 @@ def test_files_one_by_one_go_in_the_order_given(made, tmp_path):
 def test_threads_and_checkpoints_change_nothing(made, tmp_path):
     folder, texts = made
     for threads in (1, 4):
-        wr.tokenize(folder / "parquet", tmp_path / str(threads), tokenizer="bytes", threads=threads)
+        wr.tokenize(folder / "parquet", tmp_path / str(threads), tokenizer="bytes", num_threads=threads)
         assert [record.tolist() for record in wr.open(tmp_path / str(threads))] == ids(texts)
 
 
@@ -296,7 +296,7 @@ def test_formats_that_are_mixed_in_a_folder_are_refused(made, tmp_path):
 def test_a_killed_run_continues_where_it_was(made, tmp_path, kind, to):
     folder, texts = made
     path = folder / "saved" / "train" if kind == "saved" else folder / kind
-    command = [sys.executable, "-m", "windrow", "tokenize", str(path), "--tokenizer", "gpt2", "--to", to, "--threads", "1"]
+    command = [sys.executable, "-m", "windrow", "tokenize", str(path), "--tokenizer", "gpt2", "--to", to, "--num-threads", "1"]
     command += ["--text-field", field(kind), "--no-fsync", "-q", "--checkpoint-bytes", "400"]
     subprocess.run([*command, "--out", str(tmp_path / "whole" / "x")], check=True)
     n_killed = 0

@@ -293,7 +293,7 @@ class _Closes:
 @final
 class Codec:
     def __new__(
-        cls, weights: _Path, threads: SupportsIndex | None = None, chunk: SupportsIndex | None = None
+        cls, weights: _Path, num_threads: SupportsIndex | None = None, chunk: SupportsIndex | None = None
     ) -> Codec: ...
     @property
     def sample_rate(self) -> int: ...

@@ -83,7 +83,7 @@ def tokenize(
     chat_template: _Path | None = None,
     chat_date: str | None = None,
     overwrite: bool = False,
-    threads: SupportsIndex | None = None,
+    num_threads: SupportsIndex | None = None,
     allow_empty: bool = False,
     fsync: bool = True,
     progress: Callable[[dict[str, int]], object] | bool | None = None,
@@ -137,7 +137,7 @@ def tokenize(
             beside the tokenizer.json.
         chat_date: with ``chat``, the day for templates that ask for it, ``"2026-01-31"``; by default today.
         overwrite: replace an existing output.
-        threads: encoding threads; a Python function always runs alone.
+        num_threads: encoding threads; a Python function always runs alone.
         allow_empty: no input at all, or only empty ones, give an empty output.
         fsync: bring everything to the disk before it becomes visible.
         progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
@@ -348,7 +348,7 @@ def encode(
     prompt_from_name: bool = False,
     quality: Literal["high", "fast"] = "high",
     skip_corrupt: bool = False,
-    threads: SupportsIndex | None = None,
+    num_threads: SupportsIndex | None = None,
     overwrite: bool = False,
     fsync: bool = True,
     progress: Callable[[dict[str, int]], object] | bool | None = None,
@@ -364,7 +364,7 @@ def encode(
     Args:
         audio_dir: ``.wav``, ``.flac``, ``.mp3``, ``.m4a``, ``.mp4``, ``.aac``, ``.ogg`` and ``.oga`` directly in it; or one file.
         out: the folder to write.
-        codec: a ``Codec``. Each file takes its threads, so that ``Codec(weights, threads=1)`` suits a folder of many.
+        codec: a ``Codec``. Each file takes its threads, so that ``Codec(weights, num_threads=1)`` suits a folder of many.
         prompts: a folder of prompts, or several: the prompt of ``song.mp3`` is the first of ``song.txt`` beside it, and
             ``song.txt`` and ``song_prompt.txt`` in each of them. None: ``audio_prompts`` beside the folder, if it is there.
         to: ``"codes"``, ``encoded_audio/NAME.pt`` and ``metadata.json``; or ``"shards"``, one file of frames to be mapped.
@@ -374,7 +374,7 @@ def encode(
         prompt_from_name: the prompt of a file without one is its name.
         quality: of the filter where the rate of a file is not the codec's: ``"high"`` or ``"fast"``.
         skip_corrupt: continue where part of a file cannot be read, as ``read_audio`` does.
-        threads: files that are encoded at a time; None: one for each core.
+        num_threads: files that are encoded at a time; None: one for each core.
         overwrite: replace an existing output.
         fsync: bring everything to the disk before it becomes visible.
         progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.

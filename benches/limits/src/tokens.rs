@@ -50,7 +50,7 @@ pub(crate) fn batches(file: &str, length: u64, batch: u64, threads: usize, secs:
         ..Default::default()
     };
     let view = windrow::open_with(file, &options)?.pack(length)?;
-    let mut loader = view.loader().batch_size(batch).threads(Some(threads)).build()?;
+    let mut loader = view.loader().batch_size(batch).num_threads(Some(threads)).build()?;
     let (start, until) = (Instant::now(), Duration::from_secs_f64(secs));
     let mut rows = 0;
     while start.elapsed() < until {

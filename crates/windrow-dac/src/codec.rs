@@ -34,8 +34,8 @@ impl Default for Options {
 impl Options {
     /// Sets the threads for each call; 0, the default, is one for each core.
     #[must_use]
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = threads;
+    pub fn num_threads(mut self, num_threads: usize) -> Self {
+        self.threads = num_threads;
         self
     }
 
@@ -138,7 +138,7 @@ impl Codec {
 
     /// Copies the codec with this number of threads for each call; 0 is one for each core.
     #[must_use]
-    pub fn with_threads(&self, threads: usize) -> Codec {
+    pub fn with_num_threads(&self, threads: usize) -> Codec {
         Codec { inner: self.inner.clone(), threads: whole(threads) }
     }
 

@@ -115,7 +115,7 @@ fn with_plan(samples: Samples) -> Result<(Samples, Option<Plan>)> {
     let plan = if samples.is_empty() {
         None
     } else {
-        Some(samples.loader().batch_size(1).shuffle(false).threads(Some(0)).plan()?)
+        Some(samples.loader().batch_size(1).shuffle(false).num_threads(Some(0)).plan()?)
     };
     Ok((samples, plan))
 }

@@ -79,7 +79,7 @@ def plan(
 def run_task(
     job: Job,
     task: int,
-    threads: int | None = None,
+    num_threads: int | None = None,
     *,
     progress: Callable[[dict[str, int]], object] | bool | None = None,
     store_options: StoreOptions = None,
@@ -89,7 +89,7 @@ def run_task(
     Args:
         job: what ``plan`` returned.
         task: its number, from 0.
-        threads: None takes the cores.
+        num_threads: None takes the cores.
         progress: ``True`` draws a bar; a function is called now and then with a dict of done_bytes, total_bytes, records.
         store_options: of URLs, as for ``wr.open``.
 

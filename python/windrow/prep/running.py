@@ -37,7 +37,7 @@ def run(
     executor: Literal["local", "ray", "slurm", "dask"] | Executor = "local",
     *,
     workers: int | None = None,
-    threads: int | None = None,
+    num_threads: int | None = None,
     retries: int = 3,
     progress: Callable[[dict[str, Any]], object] | bool | None = None,
     store_options: Mapping[str, Any] | None = None,
@@ -56,7 +56,7 @@ def run(
             array by ``sbatch``. A function ``fn(job, tasks)``: it has to see to it that ``wr.prep.run_task(job, i)`` is called for each of
             ``tasks``, anywhere, in any order, any number of times, and returns when that is over.
         workers: tasks at a time. None: one on this machine; as many as fit into the cluster; as many as there are tasks in a job array.
-        threads: threads of a task. None: the cores of the machine, divided by the workers on it; on a dask cluster of yours 1; on Slurm those
+        num_threads: threads of a task. None: the cores of the machine, divided by the workers on it; on a dask cluster of yours 1; on Slurm those
             that it gives an element.
         retries: how often what is left is started again: tasks whose worker was lost, or that failed by what passes. One that failed by its data,
             its job or its tokenizer is not.
@@ -83,12 +83,12 @@ def run(
     >>> wr.prep.run(job, executor=one_by_one)["records"]
     2
     """
-    for name, number in (("workers", workers), ("threads", threads)):
+    for name, number in (("workers", workers), ("num_threads", num_threads)):
         if number is not None and number < 1:
             raise failure(ConfigError, f"{name} is {number}, expected 1 or more")
     job = absolute(job)
     stores = as_texts(store_options)
-    start = executor if callable(executor) else _engine(executor)(workers, threads, stores)
+    start = executor if callable(executor) else _engine(executor)(workers, num_threads, stores)
     trouble: Exception | None = None
     look = partial(status, job, store_options=stores)
     with _shown(look, progress):

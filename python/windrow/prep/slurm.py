@@ -19,7 +19,7 @@ from .job import worker_environment
 __all__ = ["executor"]
 
 SCRIPT = """#!/bin/sh
-exec {python} -m windrow -q prep run {job} --rank "$SLURM_ARRAY_TASK_ID" --of {n} --steal --threads {threads}
+exec {python} -m windrow -q prep run {job} --rank "$SLURM_ARRAY_TASK_ID" --of {n} --steal --num-threads {threads}
 """
 
 

@@ -92,5 +92,5 @@ pub(crate) fn shuffle(text: &str) -> Result<Shuffle, String> {
 
 /// The loader of a recipe on this machine, alone.
 pub(crate) fn loader(recipe: &Recipe, threads: Option<usize>) -> windrow::Result<LoaderBuilder> {
-    Ok(recipe.builder()?.rank(0, 1).threads(threads))
+    Ok(recipe.builder()?.rank(0, 1).num_threads(threads))
 }

@@ -26,7 +26,7 @@ pub(crate) struct Bench {
     data: Data,
     /// Threads that assemble batches; by default as many as there are cores, at most 8
     #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    num_threads: Option<usize>,
     /// How long to measure the loader [default: 3; of URLs it is not measured]
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<f64>,
@@ -42,7 +42,7 @@ pub(crate) struct Bench {
 
 pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
     let paths = args.data.paths()?;
-    threads::check(args.threads, 1)?;
+    threads::check(args.num_threads, 1)?;
     if let Some(seconds) = args.seconds.filter(|seconds| !(*seconds > 0.0 && *seconds < 86_400.0)) {
         return Err(Failure::usage(format!("--seconds {seconds}: expected a time above 0, below a day")));
     }
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
     // Names no rows, so any batch will do; it is fed as one rank.
     let rows = args.ordering.global_batch(1)?.unwrap_or(32);
     let recipe = args.ordering.recipe(paths, &args.opening, view, rows)?;
-    let builder = loader(&recipe, args.threads)?;
+    let builder = loader(&recipe, args.num_threads)?;
     let interrupt = Interrupt::listen();
     let mut shown = Map::new();
     let is_far = far::is_far(&builder);

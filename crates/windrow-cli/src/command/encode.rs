@@ -35,7 +35,7 @@ pub(crate) struct Encode {
     how: How,
     /// Threads; by default one for each core. Files are encoded side by side
     #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    num_threads: Option<usize>,
     /// Replace an existing output
     #[arg(long)]
     overwrite: bool,
@@ -141,10 +141,10 @@ pub(crate) fn run(args: &Encode, out: &mut Out) -> Result<i32, Failure> {
     no_stdout(&args.out)?;
     let how = args.how.encoding()?;
     let files = sound::sound_files(&args.audio_dir, &how.folder())?;
-    let threads = args.threads.unwrap_or_else(cores);
+    let threads = args.num_threads.unwrap_or_else(cores);
     let codec = how.codec(threads / threads.clamp(1, files.len()))?;
     let options = EncodeOptions {
-        threads: Some(threads),
+        num_threads: Some(threads),
         overwrite: args.overwrite,
         fsync: !args.no_fsync,
         ..how.options()?

@@ -41,7 +41,7 @@ pub(crate) struct Tokenize {
     allow_empty: bool,
     /// Encoding threads; by default as many as there are cores
     #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    num_threads: Option<usize>,
     /// Input bytes after which a run that is stopped can continue
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value_t = CHECKPOINT_BYTES)]
     checkpoint_bytes: u64,
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Tokenize, out: &mut Out) -> Result<i32, Failure> {
     let options = TokenizeOptions {
         overwrite: args.overwrite,
         fsync: !args.no_fsync,
-        threads: args.threads,
+        num_threads: args.num_threads,
         allow_empty: args.allow_empty,
         checkpoint_bytes: args.checkpoint_bytes,
         ..options

@@ -170,7 +170,7 @@ fn bench_measures_each_kind_of_view() {
     let desk = tokens();
     for view in ["--pack 8", "--pack 8 --eos 256", "--records 8", "--windows 4,2,1", "--crop 4", "--bins 16"]
     {
-        let ran = desk.windrow(&format!("bench tok {view} --batch-size 2 --seconds 0.05 --threads 1 --json"));
+        let ran = desk.windrow(&format!("bench tok {view} --batch-size 2 --seconds 0.05 --num-threads 1 --json"));
         assert!(ran.json()["per_second"]["samples"].as_f64().unwrap() > 0.0, "{view}: {ran:?}");
     }
     let said = desk.windrow("bench tok --pack 8 --batch-size 2 --seconds 0.05").done();
@@ -246,7 +246,7 @@ fn inspect_says_how_well_a_plan_mixes() {
 fn views_of_series_take_their_options() {
     let desk = Desk::new();
     desk.write("s.jsonl", "{\"sequence\": [0, 10, 20, NaN, 40, 50]}\n{\"sequence\": [1, 2, 3]}\n");
-    let bench = "bench s.jsonl --batch-size 1 --seconds 0.05 --threads 1 --json";
+    let bench = "bench s.jsonl --batch-size 1 --seconds 0.05 --num-threads 1 --json";
     for (view, samples) in [
         ("--windows 3,1,2 --scaler zero --nan mask --loss-on prediction", 2),
         ("--windows 3,1,2 --tail pad", 3),
@@ -288,7 +288,7 @@ fn views_of_other_labels_read_no_token_more() {
     for view in ["--pack 4", "--records 4", "--windows 4", "--bins 4", "--segments 4"] {
         for labels in ["same", "none"] {
             let bench = format!(
-                "bench tok {view} --labels {labels} --batch-size 1 --seconds 0.05 --threads 1 --json"
+                "bench tok {view} --labels {labels} --batch-size 1 --seconds 0.05 --num-threads 1 --json"
             );
             let said = desk.windrow(&bench).json();
             assert!(said["view"].as_str().unwrap().ends_with(",apart)"), "{view}: {said}");

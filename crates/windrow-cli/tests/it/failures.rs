@@ -104,8 +104,8 @@ fn an_option_that_would_change_nothing_is_refused() {
         ("inspect c --columns text --histogram", "--histogram counts records by length"),
         ("prep run job.json --task 0 --steal", "cannot be used with"),
         ("prep run job.json --tasks 0-1 --steal", "cannot be used with"),
-        ("prep run job.json --threads 0", "threads is 0; expected 1 to 1024"),
-        ("bench tok --pack 2 --threads 0", "threads is 0; expected 1 to 1024"),
+        ("prep run job.json --num-threads 0", "--num-threads is 0; expected 1 to 1024"),
+        ("bench tok --pack 2 --num-threads 0", "--num-threads is 0; expected 1 to 1024"),
     ] {
         let err = desk.windrow(line).failed(2);
         assert!(err.contains(said), "{line}: {err}");

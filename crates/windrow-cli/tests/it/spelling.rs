@@ -41,7 +41,7 @@ fn check(desk: &Desk, line: &str, said: &str) {
 #[test]
 fn options_are_named_as_they_are_typed() {
     let desk = desk();
-    let bench = "--batch-size 2 --seconds 0.1 --threads 1";
+    let bench = "--batch-size 2 --seconds 0.1 --num-threads 1";
     for (line, said) in [
         (format!("bench tc.npy --windows 10 {bench}"), "open it with --axis time; else"),
         (

@@ -107,7 +107,7 @@ fn ctrl_c_exits_130_and_the_same_command_finishes() {
     let desk = Desk::new();
     // Much more than is done before the signal comes, however busy the machine is.
     desk.write("in/a.jsonl", corpus().repeat(60));
-    let command = "tokenize in --tokenizer cl100k_base --threads 1 --out tok --checkpoint-bytes 1000000";
+    let command = "tokenize in --tokenizer cl100k_base --num-threads 1 --out tok --checkpoint-bytes 1000000";
     let child = desk.start(command);
     let started = Instant::now();
     // Behind the first restart point.

@@ -31,7 +31,7 @@ pub struct Options {
     pub epochs: Option<u64>,
     /// Threads that assemble batches ahead of time, at most 1024; `None` takes the cores there are, at most 8; 0 assembles each when
     /// asked.
-    pub threads: Option<usize>,
+    pub num_threads: Option<usize>,
     /// Batches kept ready at most.
     pub prefetch: usize,
 }
@@ -162,13 +162,13 @@ impl Loader {
             epochs: options.epochs,
         };
         steps.check(plan.sampler(), Cursor::default())?;
-        threads::check(options.threads, 0)?;
+        threads::check(options.num_threads, 0)?;
         if options.prefetch == 0 || options.prefetch > MOST_AHEAD {
             return Err(Error::config(format!("a prefetch of {} batches", options.prefetch)).hint(
                 "prefetch is 1 to 65,536; with 0 threads each batch is assembled when it is asked for",
             ));
         }
-        let threads = options.threads.unwrap_or_else(|| cores().min(8));
+        let threads = options.num_threads.unwrap_or_else(|| cores().min(8));
         Ok(Loader {
             identity: plan.identity()?,
             batch: options.batch,

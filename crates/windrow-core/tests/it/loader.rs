@@ -36,7 +36,7 @@ fn options(rows: u64, rank: u64, world: u64, threads: usize) -> Options {
         shard: Shard::new(rank, world).unwrap(),
         last: LastBatch::Keep,
         epochs: Some(3),
-        threads: Some(threads),
+        num_threads: Some(threads),
         prefetch: 3,
     }
 }
@@ -284,8 +284,8 @@ fn impossible_options_are_refused() {
     assert_eq!(new(&|_| ()), Ok(()));
     assert_eq!(new(&|o| o.batch = BatchSize::Global(0)), Err(Kind::Config));
     assert_eq!(new(&|o| o.prefetch = 0), Err(Kind::Config));
-    assert_eq!(new(&|o| o.threads = Some(1024)), Ok(()));
-    assert_eq!(new(&|o| o.threads = Some(1025)), Err(Kind::Config));
+    assert_eq!(new(&|o| o.num_threads = Some(1024)), Ok(()));
+    assert_eq!(new(&|o| o.num_threads = Some(1025)), Err(Kind::Config));
     assert_eq!(new(&|o| (o.batch, o.last) = (BatchSize::Global(54), LastBatch::Drop)), Err(Kind::Config));
     assert_eq!(new(&|o| (o.batch, o.last) = (BatchSize::Global(54), LastBatch::Keep)), Ok(()));
     let empty = Plan::new(vec![feed(Arc::new(Toy::tokens(&[1])))], Arc::new(Sequential::new(0)), 0).unwrap();

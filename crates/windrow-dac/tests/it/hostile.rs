@@ -12,7 +12,7 @@ fn opened(bytes: &[u8]) -> Result<Codec, Error> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("weights");
     fs::write(&path, bytes).unwrap();
-    Codec::open(&path, &Options::default().threads(1)).inspect_err(|error| {
+    Codec::open(&path, &Options::default().num_threads(1)).inspect_err(|error| {
         let file = error.place().file.as_deref().unwrap_or_default();
         assert!(file.ends_with("weights"), "names no file: {error}");
     })

@@ -8,7 +8,7 @@ use windrow_dac::{Codec, Codes, Options};
 use super::support::{clip, codec, codes, fixture};
 
 fn with(threads: usize, chunk: usize) -> Codec {
-    Codec::open(fixture("small.pth"), &Options::default().threads(threads).chunk(chunk)).unwrap()
+    Codec::open(fixture("small.pth"), &Options::default().num_threads(threads).chunk(chunk)).unwrap()
 }
 
 #[test]

@@ -10,7 +10,7 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
 }
 
 pub(crate) fn codec(name: &str) -> Codec {
-    Codec::open(fixture(name), &Options::default().threads(2)).unwrap()
+    Codec::open(fixture(name), &Options::default().num_threads(2)).unwrap()
 }
 
 /// Samples of the clip.

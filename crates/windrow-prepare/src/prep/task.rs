@@ -103,7 +103,7 @@ impl Worker<'_> {
             Ok(())
         };
         let mut ask = || check(watch);
-        let threads = self.options.threads.unwrap_or_else(cores);
+        let threads = self.options.num_threads.unwrap_or_else(cores);
         let done = if self.encode.parallel() {
             pipeline::in_parallel(chunks, threads, &work, &mut ask, &mut take)
         } else {

@@ -309,7 +309,7 @@ impl Task<'_> {
             });
             state.skipped.check_begun(state.documents)
         };
-        let threads = self.options.threads.unwrap_or_else(cores);
+        let threads = self.options.num_threads.unwrap_or_else(cores);
         let mut ask = || check(self.watch);
         // One thread reads and encodes while this one writes beside it.
         let done = if self.encode.parallel() {

@@ -55,7 +55,7 @@ pub struct TokenizeOptions {
     /// Bring everything to the disk before it becomes visible.
     pub fsync: bool,
     /// Encoding threads, 1 to 1024; `None` takes as many as the machine has.
-    pub threads: Option<usize>,
+    pub num_threads: Option<usize>,
     /// Input bytes between checkpoints.
     pub checkpoint_bytes: u64,
     /// No input at all gives an empty output instead of an error.
@@ -83,7 +83,7 @@ impl TokenizeOptions {
             tracks: Vec::new(),
             overwrite: false,
             fsync: true,
-            threads: None,
+            num_threads: None,
             checkpoint_bytes: CHECKPOINT_BYTES,
             allow_empty: false,
             split: None,
@@ -123,7 +123,7 @@ pub(crate) fn rules(encode: &dyn Encode, options: &TokenizeOptions) -> Result<Ru
     if let Some(size) = options.sample_size.filter(|size| !(1..=MOST_SAMPLE).contains(size)) {
         return Err(Error::config(format!("sample_size is {size}; expected 1 to {MOST_SAMPLE}")));
     }
-    threads::check(options.threads, 1)?;
+    threads::check(options.num_threads, 1)?;
     if let Some(most) = options.max_skipped.filter(|most| !(0.0..=1.0).contains(most)) {
         return Err(Error::config(format!("@the max_skipped@ is {most}; expected a share, 0 to 1"))
             .field("max_skipped"));

@@ -125,7 +125,7 @@ impl Task<'_> {
             state.skipped.check_begun(state.documents)
         };
         let encoding = Work { encode: self.encode, rules: self.rules, inputs: &[], names: &[] };
-        let threads = self.options.threads.unwrap_or_else(cores);
+        let threads = self.options.num_threads.unwrap_or_else(cores);
         let mut read = |room| texts.read(size, room);
         let done = match (is_packed, self.encode.parallel()) {
             (true, _) => Ok(()),

@@ -40,7 +40,7 @@ fn options(layout: To, sample_size: Option<u64>, threads: usize) -> TokenizeOpti
         eos: Some(0),
         dtype: Some(DType::U16),
         fsync: false,
-        threads: Some(threads),
+        num_threads: Some(threads),
         checkpoint_bytes: 60,
         ..samples()
     }
@@ -50,7 +50,7 @@ type Tree = BTreeMap<String, Vec<u8>>;
 
 fn unbroken(input: &tempfile::TempDir, options: &TokenizeOptions) -> Tree {
     let out = tempfile::tempdir().unwrap();
-    let whole = TokenizeOptions { checkpoint_bytes: 64 << 20, threads: Some(1), ..options.clone() };
+    let whole = TokenizeOptions { checkpoint_bytes: 64 << 20, num_threads: Some(1), ..options.clone() };
     tokenize(FORMATS, &[input.path().into()], out.path(), &Ord, &whole, &()).unwrap();
     tree(out.path())
 }

@@ -32,7 +32,7 @@ fn options(to: To, sample_size: Option<u64>, threads: usize) -> TokenizeOptions 
         eos: Some(0),
         dtype: Some(DType::U16),
         fsync: false,
-        threads: Some(threads),
+        num_threads: Some(threads),
         checkpoint_bytes: 60,
         ..samples()
     }

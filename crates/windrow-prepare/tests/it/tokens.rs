@@ -190,7 +190,7 @@ fn a_second_run_finds_nothing_to_do_or_refuses() {
     let inputs = [PathBuf::from(input.path())];
     let first = tokenize(FORMATS, &inputs, out.path(), &Ord, &packed(2), &()).unwrap();
     let before = tree(out.path());
-    let again = TokenizeOptions { threads: Some(1), ..packed(2) };
+    let again = TokenizeOptions { num_threads: Some(1), ..packed(2) };
     let second = tokenize(FORMATS, &inputs, out.path(), &Ord, &again, &()).unwrap();
     assert!(second.unchanged);
     assert_eq!((second.tokens, second.records), (first.tokens, first.records));
@@ -441,8 +441,8 @@ fn impossible_options_are_refused_before_anything_is_read() {
     };
     refuse(packed(0));
     refuse(packed(u64::MAX));
-    refuse(TokenizeOptions { threads: Some(0), ..packed(2) });
-    refuse(TokenizeOptions { threads: Some(usize::MAX), ..packed(2) });
+    refuse(TokenizeOptions { num_threads: Some(0), ..packed(2) });
+    refuse(TokenizeOptions { num_threads: Some(usize::MAX), ..packed(2) });
     refuse(TokenizeOptions { eos: Some(256), ..packed(2) });
     refuse(TokenizeOptions { dtype: Some(DType::F32), ..packed(2) });
     refuse(TokenizeOptions { remainder: Remainder::Pad(-1), ..packed(2) });

@@ -476,7 +476,7 @@ pub(crate) fn _loader(
         .last_batch(last)
         .skip(&skip)
         .epochs(given.epochs.map(|e| e.0))
-        .threads(given.num_threads.map(Count::size))
+        .num_threads(given.num_threads.map(Count::size))
         .prefetch(given.prefetch.size());
     let framework = match Framework::named(py, &given.framework)? {
         framework if given.pin_memory => framework.pinned(py)?,

@@ -255,7 +255,7 @@ impl Running {
         std::mem::forget(slot);
         let shard = self.ranks.known();
         let builder = held(&self.order).builder.clone().rank(shard.rank(), shard.world_size());
-        let mut loader = builder.threads(Some(0)).build().or_raise(py)?;
+        let mut loader = builder.num_threads(Some(0)).build().or_raise(py)?;
         let last = *held(&self.delivered);
         loader.resume(&self.state()).or_raise(py)?;
         let inner = Mutex::new(Inner { loader, turn: last.turn });

@@ -157,7 +157,7 @@ pub(crate) fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps, V
             None => Recipe::from_json(&text),
         };
         let recipe = recipe.map_err(|e| e.hint(HINT))?;
-        let loader = recipe.builder()?.rank(0, 1).threads(Some(0)).build()?;
+        let loader = recipe.builder()?.rank(0, 1).num_threads(Some(0)).build()?;
         Ok((loader.plan().clone(), *loader.steps(), recipe.names))
     })
 }

@@ -114,7 +114,7 @@ given! {
     struct Run {
         job: PathBuf,
         task: Count,
-        threads: Option<Count>,
+        num_threads: Option<Count>,
     }
 }
 
@@ -122,11 +122,11 @@ given! {
 #[pyfunction]
 pub(crate) fn _prep_task(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<bool> {
     let (stores, watcher) = (stores(given)?, Watcher::of(given)?);
-    let Run { job, task, threads } = Run::of(given)?;
+    let Run { job, task, num_threads } = Run::of(given)?;
     let made = py.detach(|| {
         let prep = Prep::open(&job, &stores)?;
         prep.check()?;
-        prep.run(task.0, threads.map(Count::size), &watcher)
+        prep.run(task.0, num_threads.map(Count::size), &watcher)
     });
     watcher.finish(py, made)
 }

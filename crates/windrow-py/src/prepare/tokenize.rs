@@ -30,7 +30,7 @@ given! {
         text_function: Option<Py<PyAny>>,
         vocab_size: Option<Count>,
         overwrite: bool,
-        threads: Option<Count>,
+        num_threads: Option<Count>,
         allow_empty: bool,
         fsync: bool,
     }
@@ -52,7 +52,7 @@ pub(crate) fn _tokenize<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyR
     let options = TokenizeOptions {
         overwrite: given.overwrite,
         fsync: given.fsync,
-        threads: given.threads.map(Count::size),
+        num_threads: given.num_threads.map(Count::size),
         allow_empty: given.allow_empty,
         ..how.options().or_raise(py)?
     };

@@ -47,7 +47,7 @@ pub(crate) fn near(py: Python<'_>, given: &str, names: Vec<String>) -> PyResult<
 }
 
 /// Options of other libraries, and what they are called here.
-const RENAMED: [(&str, &str); 22] = [
+const RENAMED: [(&str, &str); 23] = [
     ("batch", "batch_size"),
     ("block_size", "length"),
     ("collate_fn", "collate"),
@@ -69,7 +69,8 @@ const RENAMED: [(&str, &str); 22] = [
     ("seq_len", "length"),
     ("seq_length", "length"),
     ("text_column", "text_field"),
-    ("workers", "threads"),
+    ("threads", "num_threads"),
+    ("workers", "num_threads"),
 ];
 
 /// Refuses options that a function does not have, naming the one that is meant. `name` is the function's, or that of a

@@ -38,19 +38,19 @@ pub(crate) struct Codec {
 #[pymethods]
 impl Codec {
     #[new]
-    #[pyo3(signature = (weights, threads=None, chunk=None))]
+    #[pyo3(signature = (weights, num_threads=None, chunk=None))]
     fn new(
         py: Python<'_>,
         weights: PathBuf,
-        threads: Option<Count>,
+        num_threads: Option<Count>,
         chunk: Option<Count>,
     ) -> PyResult<Codec> {
-        let mut options = Options::default().threads(threads.map_or(0, Count::size));
+        let mut options = Options::default().num_threads(num_threads.map_or(0, Count::size));
         if let Some(chunk) = chunk {
             options = options.chunk(chunk.size());
         }
         let inner = py.detach(|| dac::Codec::open(&weights, &options)).or_raise(py)?;
-        Ok(Codec { inner, weights, threads: threads.map(|n| n.0), chunk: chunk.map(|n| n.0) })
+        Ok(Codec { inner, weights, threads: num_threads.map(|n| n.0), chunk: chunk.map(|n| n.0) })
     }
 
     /// Samples per second of what it encodes and decodes.

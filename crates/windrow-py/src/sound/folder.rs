@@ -32,7 +32,7 @@ given! {
         prompt_from_name: bool,
         quality: String,
         skip_corrupt: bool,
-        threads: Option<Count>,
+        num_threads: Option<Count>,
         overwrite: bool,
         fsync: bool,
     }
@@ -55,7 +55,7 @@ pub(crate) fn _encode<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyRes
         to,
         dtype: given.dtype.map_or(DType::I16, |dtype| dtype.0),
         reading: Reading { quality: quality_of(py, &given.quality)?, skip_corrupt: given.skip_corrupt },
-        threads: given.threads.map(Count::size),
+        num_threads: given.num_threads.map(Count::size),
         overwrite: given.overwrite,
         fsync: given.fsync,
     };

@@ -111,7 +111,7 @@ impl Encoding {
                 return Err(Error::config(what).field("device"));
             }
         };
-        Codec::open(&self.weights, &Options::default().threads(threads).device(device))
+        Codec::open(&self.weights, &Options::default().num_threads(threads).device(device))
     }
 
     /// What is to be planned for the sound at a path.
@@ -194,7 +194,7 @@ pub(super) struct Made {
 impl Made {
     /// What makes codes on `threads` threads, all cores by default.
     pub(super) fn tracks(&self, threads: Option<usize>) -> Tracks<'_> {
-        Tracks { codec: &self.codec, options: EncodeOptions { threads, ..self.options.clone() } }
+        Tracks { codec: &self.codec, options: EncodeOptions { num_threads: threads, ..self.options.clone() } }
     }
 
     /// How the files of one run are written.

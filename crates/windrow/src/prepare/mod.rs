@@ -52,10 +52,9 @@ pub fn index_with(
     if !is_url(base) {
         return windrow_prepare::index(formats(), &at_home(base), options, watch);
     }
-    let decides = IndexOptions { overwrite: false, fsync: true, ..options.clone() };
     let task = Task {
         what: What::Index(&options.index_folder),
-        described: format!("index {decides:?}").replace("fsync: true", "durable: true"),
+        described: format!("index {}", index_of(options)),
         overwrite: options.overwrite,
     };
     Output::run(base, &task, stores, watch, |out, overwrite| {
@@ -175,10 +174,24 @@ pub fn tokenize_texts(
     })
 }
 
+// What decides an index that is sent. Outputs of before are the same task, in the words of then.
+fn index_of(options: &IndexOptions) -> String {
+    let decides = IndexOptions { overwrite: false, fsync: true, ..options.clone() };
+    format!("{decides:?}").replace("fsync: true", "durable: true")
+}
+
 // What decides a corpus that is sent.
 fn corpus<'a>(inputs: &str, encode: &dyn Encode, options: &'a TokenizeOptions) -> Task<'a> {
+    Task {
+        what: What::Corpus(options.to.as_ref()),
+        described: format!("tokenize {inputs} {} {}", encode.describe(), corpus_of(options)),
+        overwrite: options.overwrite,
+    }
+}
+
+fn corpus_of(options: &TokenizeOptions) -> String {
     let decides = TokenizeOptions {
-        threads: None,
+        num_threads: None,
         overwrite: false,
         fsync: true,
         checkpoint_bytes: 0,
@@ -186,13 +199,10 @@ fn corpus<'a>(inputs: &str, encode: &dyn Encode, options: &'a TokenizeOptions) -
         max_skipped: options.max_skipped.map(|_| 1.0),
         ..options.clone()
     };
-    // Outputs of before are the same task.
-    let decides = format!("{decides:?}").replace(", max_skipped: None", "").replace("fsync: true", "durable: true");
-    Task {
-        what: What::Corpus(options.to.as_ref()),
-        described: format!("tokenize {inputs} {} {decides}", encode.describe()),
-        overwrite: options.overwrite,
-    }
+    // Outputs of before are the same task, in the words of then.
+    format!("{decides:?}")
+        .replace(", max_skipped: None", "")
+        .replace("fsync: true, num_threads: None", "durable: true, threads: None")
 }
 
 /// Writes all records of a source in another format, where the output may be a URL; see [`windrow_prepare::convert()`].
@@ -221,4 +231,24 @@ pub fn convert_with(
 /// As [`windrow_prepare::dummy()`].
 pub fn dummy(out: &Path, vocab_size: u64, tokens: u64, seed: u64, overwrite: bool) -> Result<Report> {
     windrow_prepare::dummy(&Tokens, out, vocab_size, tokens, seed, overwrite)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_is_the_task_that_it_was_before_its_options_were_renamed() {
+        let index = IndexOptions { fsync: false, overwrite: true, ..IndexOptions::default() };
+        assert_eq!(
+            index_of(&index),
+            r#"IndexOptions { index_folder: "index", overwrite: false, checksum: false, durable: true, allow_empty: false }"#
+        );
+        let to = write::writer("tokens", &serde_json::Map::new()).unwrap();
+        let options = TokenizeOptions { fsync: false, num_threads: Some(3), ..TokenizeOptions::new(to) };
+        let said = corpus_of(&options);
+        let end = "tracks: [], overwrite: false, durable: true, threads: None, checkpoint_bytes: 0, \
+                   allow_empty: false, split: None }";
+        assert!(said.ends_with(end), "{said}");
+    }
 }

@@ -30,7 +30,7 @@ pub struct LoaderBuilder {
     skip: Vec<(u64, u64)>,
     shard: Option<(u64, u64)>,
     epochs: Option<u64>,
-    threads: Option<usize>,
+    num_threads: Option<usize>,
     prefetch: usize,
 }
 
@@ -65,7 +65,7 @@ impl LoaderBuilder {
             skip: Vec::new(),
             shard: None,
             epochs: None,
-            threads: None,
+            num_threads: None,
             prefetch: 4,
         }
     }
@@ -145,8 +145,8 @@ impl LoaderBuilder {
 
     /// Threads that assemble batches ahead; 0 assembles each when asked. `None`: as many as there are cores, at most 8.
     #[must_use]
-    pub fn threads(mut self, threads: Option<usize>) -> Self {
-        self.threads = threads;
+    pub fn num_threads(mut self, num_threads: Option<usize>) -> Self {
+        self.num_threads = num_threads;
         self
     }
 
@@ -270,7 +270,7 @@ impl LoaderBuilder {
             shard,
             last: self.last,
             epochs: self.epochs,
-            threads: self.threads,
+            num_threads: self.num_threads,
             prefetch: self.prefetch,
         };
         let loader = Loader::new(Arc::new(self.plan()?), &options)?;

@@ -29,7 +29,6 @@ pub static LOADER: &[OptionRow] = &[
         Takes::Number("N"),
         "The number of epochs in the run; without it, the run has no end.",
     ),
-    OptionRow::new("num_threads", Takes::Number("N"), "Threads that assemble batches ahead, 0 for none.")
-        .flag("threads"),
+    OptionRow::new("num_threads", Takes::Number("N"), "Threads that assemble batches ahead, 0 for none."),
     OptionRow::new("prefetch", Takes::Number("N"), "Batches kept ready.").or(|| 4.into()),
 ];

@@ -33,7 +33,7 @@ pub struct EncodeOptions {
     /// How sound files are read.
     pub reading: Reading,
     /// Files that are encoded at a time, 1 to 1024; `None`: as many as there are cores.
-    pub threads: Option<usize>,
+    pub num_threads: Option<usize>,
     /// Replace what is there.
     pub overwrite: bool,
     /// Bring everything to the disk before it becomes visible.
@@ -47,7 +47,7 @@ impl EncodeOptions {
             to,
             dtype: DType::I16,
             reading: Reading::default(),
-            threads: None,
+            num_threads: None,
             overwrite: false,
             fsync: true,
         }
@@ -125,7 +125,7 @@ fn encoded(
     options: &EncodeOptions,
     watch: &dyn Watch,
 ) -> Result<Encoded> {
-    threads::check(options.threads, 1)?;
+    threads::check(options.num_threads, 1)?;
     check_codes(codec)?;
     let wanted = wanted(files, codec, options);
     if let Some(done) = made_before(files, out, options, &wanted) {
@@ -287,7 +287,7 @@ pub(super) fn all_tracks(
     options: &EncodeOptions,
     watch: &dyn Watch,
 ) -> Result<Vec<Result<Track>>> {
-    let n_threads = options.threads.unwrap_or_else(cores).min(files.len());
+    let n_threads = options.num_threads.unwrap_or_else(cores).min(files.len());
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let mut tracks: Vec<Option<Result<Track>>> = files.iter().map(|_| None).collect();

@@ -43,7 +43,7 @@ impl EncodeFiles for Tracks<'_> {
         out: &mut Records<'_>,
         watch: &dyn Watch,
     ) -> Result<()> {
-        let n_threads = self.options.threads;
+        let n_threads = self.options.num_threads;
         threads::check(n_threads, 1)?;
         // What is kept beside the codes is read where they are joined.
         let sound = |row: &FileRow| SoundFile {
@@ -56,7 +56,7 @@ impl EncodeFiles for Tracks<'_> {
         let sounds: Vec<SoundFile> = files.iter().map(sound).collect();
         let n_threads = n_threads.unwrap_or_else(cores);
         // A file alone takes all threads.
-        let codec = self.codec.with_threads(n_threads / n_threads.clamp(1, sounds.len().max(1)));
+        let codec = self.codec.with_num_threads(n_threads / n_threads.clamp(1, sounds.len().max(1)));
         let mut scratch = Vec::new();
         for (row, track) in files.iter().zip(all_tracks(&sounds, &codec, &self.options, watch)?) {
             match track {

@@ -72,7 +72,7 @@ fn options() -> TokenizeOptions {
         eos: Some(EOS),
         append_eos: true,
         fsync: false,
-        threads: Some(1),
+        num_threads: Some(1),
         checkpoint_bytes: 60,
         ..TokenizeOptions::new(to("forager", &json!({})).0)
     }

@@ -185,7 +185,7 @@ pub(super) fn resume(
 
 fn rank_loader(view: &Samples, rank: u64, state: &State) -> Result<Loader> {
     let builder = view.loader().global_batch_size(BATCH).seed(SEED).rank(rank, RANKS).epochs(Some(EPOCHS));
-    let mut loader = builder.threads(Some(1)).build()?;
+    let mut loader = builder.num_threads(Some(1)).build()?;
     loader.resume(state)?;
     Ok(loader)
 }

@@ -45,7 +45,7 @@ pub(super) struct Run {
     steal: bool,
     /// Encoding threads; by default as many as there are cores
     #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    num_threads: Option<usize>,
     /// Of an output in a store: the folder in which parts are made before they are sent
     #[arg(long, value_name = "DIR", value_parser = path())]
     scratch: Option<PathBuf>,
@@ -101,7 +101,7 @@ fn worker(args: &Run, variable: &dyn Fn(&str) -> Option<String>) -> Result<(u64,
 pub(super) fn run(args: &Run, out: &mut Out) -> Result<i32, Failure> {
     no_stdin(std::slice::from_ref(&args.job))?;
     // Once, not as the error of each task.
-    threads::check(args.threads, 1)?;
+    threads::check(args.num_threads, 1)?;
     let prep =
         Prep::open_with(&args.job, args.scratch.as_deref(), !args.no_fsync, &args.stores.of_worker()?)?;
     let count = prep.job().tasks;
@@ -132,7 +132,7 @@ pub(super) fn run(args: &Run, out: &mut Out) -> Result<i32, Failure> {
     };
     let (mut made, mut there, mut failed) = (0u64, 0u64, Vec::new());
     for task in tasks {
-        match prep.run(task, args.threads, &sum) {
+        match prep.run(task, args.num_threads, &sum) {
             Ok(true) => made += 1,
             Ok(false) => there += 1,
             Err(e) if e.kind() == Kind::Interrupted || args.task.is_some() => return Err(e.into()),
@@ -199,7 +199,7 @@ mod tests {
             rank: given.0,
             of: given.1,
             steal: false,
-            threads: None,
+            num_threads: None,
             scratch: None,
             no_fsync: false,
             stores: crate::args::Stores::default(),
