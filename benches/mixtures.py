@@ -34,7 +34,7 @@ def bench_q(passes, seconds):
             return per_second(loader.stream(), seconds, BATCH)
 
     def by_records(threads):
-        view = wr.open(path, format="tokens", dtype="uint16", eos=EOS).pack(LENGTH, documents=True)
+        view = wr.open(path, format="tokens", dtype="uint16", document_eos=EOS).pack(LENGTH, documents=True)
         with wr.Loader(view, batch_size=BATCH, num_threads=threads) as loader:
             return per_second(loader.stream(), seconds, BATCH)
 

@@ -31,7 +31,7 @@ def bench_m(passes, seconds):
         wr.write(raw, sequences(n), to="tokens", dtype="uint32", eos=EOS, fsync=False)
     warm(raw)
     # The ends of its documents are looked for once.
-    wr.open(raw, dtype="uint32", eos=EOS)
+    wr.open(raw, dtype="uint32", document_eos=EOS)
     ids = limit("encode", text, "cl100k_base", 2)["ids"]
 
     def bare():
@@ -40,7 +40,7 @@ def bench_m(passes, seconds):
     def converted(to):
         out = emptied("converted")
         start = time.perf_counter()
-        wr.convert(wr.open(raw, eos=EOS), out, to=to, fsync=False)
+        wr.convert(wr.open(raw, document_eos=EOS), out, to=to, fsync=False)
         return n / (time.perf_counter() - start)
 
     def tokenized(to, options):

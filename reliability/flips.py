@@ -32,7 +32,7 @@ def torture(part: Part) -> None:
     shutil.copytree(here, kept)
     whole = {one.name: one.content() for one in everything}
     for one in summed:
-        if one.is_always and one.content(verify="always") != whole[one.name] or wr.verify(one.folder)["n_problems"]:
+        if one.is_always and one.content(verify_checksums=True) != whole[one.name] or wr.verify(one.folder)["n_problems"]:
             part.found("sets", "wrong", f"{one.name}: undamaged data is not verified")
     worker = Worker("flips", "case", part.folder, LIMIT_SECS)
     try:
@@ -100,7 +100,7 @@ def restore(here: Path, kept: Path) -> None:
 
 
 def case(which: dict[str, Any], whole: str, of: str, kind: str, file: str, at: int, value: int, kept: str, here: str) -> list[list[str]]:
-    """Damages a file, looks, and puts it back: what is wrong, without and with `verify="always"`."""
+    """Damages a file, looks, and puts it back: what is wrong, without and with `verify_checksums=True`."""
     logging.disable()
     one = sets.Set(**which)
     path = Path(file)
@@ -128,7 +128,7 @@ def looked(one: sets.Set, of: str, whole: str) -> list[list[str]]:
         first = ["silent", "verify finds nothing; reading gives " + (f"{error!r}" if error else "other data")]
     if not one.is_always:
         return [first]
-    found, error = read(one, verify="always")
+    found, error = read(one, verify_checksums=True)
     second = crashed(error) if error is not None else ["silent" if found != whole else "", "other data"]
     return [first, second]
 

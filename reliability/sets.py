@@ -29,7 +29,7 @@ class Set:
     is_summed: bool = False
     """Whether every file of it has checksums, so that `verify` finds any change."""
     is_always: bool = False
-    """Whether it opens with `verify="always"`."""
+    """Whether it opens with `verify_checksums=True`."""
     is_sound: bool = False
     ignored: list[str] = field(default_factory=list)
     """Files in the folder that say nothing about the data."""

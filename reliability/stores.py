@@ -81,7 +81,7 @@ def one_case(part: Part, lane: Lane, local: dict[str, sets.Set], whole: dict[str
     shutil.rmtree(lane.cache, ignore_errors=True)
     options |= {"cache": str(lane.cache)} if draws.random() < 0.6 or row == POISONED else {"cache_limit": 0}
     if row == FLIPPED or draws.random() < 0.2:
-        options["verify"] = "always"
+        options["verify_checksums"] = True
     script = Script(seed=seed & 0xFFFFFFFF)
     if row == PASS:
         kinds = draws.choice([PASSING, sorted(HONEST)])

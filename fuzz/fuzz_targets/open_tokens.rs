@@ -39,7 +39,7 @@ fuzz_target!(|input: Input<'_>| {
     let options = Options {
         dtype: input.dtype.map(dtype),
         vocab_size: input.vocab_size,
-        eos: input.eos,
+        document_eos: input.eos,
         tokenizer: input.tokenizer.then(|| "00".to_string()),
         trust: input.trust,
         ..Options::default()

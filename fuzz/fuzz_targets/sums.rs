@@ -6,7 +6,7 @@ use std::sync::Arc;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use windrow_core::DType;
-use windrow_core::format::{Options, Probe, Verify, open};
+use windrow_core::format::{Options, Probe, open};
 use windrow_core::store::Memory;
 use windrow_formats::FORMATS;
 use windrow_fuzz::{Cut, drive, values};
@@ -32,7 +32,7 @@ fuzz_target!(|input: Input<'_>| {
     let data = input.data.repeat(usize::from(input.repeated) + 1);
     let sums = input.raw.map_or_else(|| made(&input, &data), <[u8]>::to_vec);
     let store = Memory::new().with("a.bin", data.clone()).with("a.bin.windrow.sums", sums);
-    let options = Options { dtype: Some(DType::U8), verify: Verify::Always, ..Options::default() };
+    let options = Options { dtype: Some(DType::U8), verify_checksums: true, ..Options::default() };
     let Ok(look) = Probe::at(FORMATS, Arc::new(store), "a.bin") else { return };
     let Ok(source) = open(FORMATS, &look, &options) else { return };
     if let Ok(found) = values(&source, 0) {

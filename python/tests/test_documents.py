@@ -122,7 +122,7 @@ def test_a_stream_with_eos_tokens_is_records_with_eos_between(records: wr.Datase
 
 
 def test_documents_opened_by_their_eos_are_the_same(stream: wr.Dataset, tmp_path: Path) -> None:
-    split = wr.open(tmp_path / "stream.bin", dtype="uint16", eos=EOS)
+    split = wr.open(tmp_path / "stream.bin", dtype="uint16", document_eos=EOS)
     assert len(split) > 1
     by_record = split.pack(LENGTH, documents=True, positions="document")
     by_token = stream.pack(LENGTH, eos=EOS, documents=True, positions="document")

@@ -194,7 +194,7 @@ def test_numbers_beyond_64_bits_name_their_argument(dataset: wr.Dataset, tmp_pat
             ("pad_value", lambda value: dataset.records(4, pad_value=value)),
             ("pad_value", lambda value: dataset.bins(4, pad_value=value)),
             ("eos", lambda value: dataset.pack(4, eos=value)),
-            ("eos", lambda value: wr.open(path, dtype="uint16", eos=value)),
+            ("document_eos", lambda value: wr.open(path, dtype="uint16", document_eos=value)),
             ("eos", lambda value: wr.write(out, [[1]], to="tokens", eos=value)),
             ("eos", lambda value: wr.tokenize(path, out, tokenizer="bytes", eos=value)),
             ("bos", lambda value: wr.delay([[1]], [0], bos=value)),
@@ -223,7 +223,7 @@ def test_a_bool_is_no_id(dataset: wr.Dataset, tmp_path: Path, value: Any) -> Non
     for act in (
         lambda: dataset.records(4, pad_value=value),
         lambda: dataset.pack(4, eos=value),
-        lambda: wr.open(path, dtype="uint16", eos=value),
+        lambda: wr.open(path, dtype="uint16", document_eos=value),
         lambda: wr.write(out, [[1]], to="tokens", eos=value),
         lambda: wr.tokenize(path, out, tokenizer="bytes", eos=value),
         lambda: wr.delay([[1]], [0], bos=value),

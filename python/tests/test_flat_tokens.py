@@ -251,8 +251,8 @@ def test_every_file_has_checksums_which_appending_brings_up_to_date(tmp_path, ki
     wr.write(out, SEQUENCES[:120], to="flat-tokens", tokens_chunk_size=300, seq_starts_chunk_size=50, **kind)
     wr.write(out, SEQUENCES[120:], to="flat-tokens", append=True)
     assert json.loads((out / "windrow.json").read_text())["records"] == len(SEQUENCES)
-    assert lists(wr.open(out, verify="always")) == SEQUENCES
-    view = wr.open(out, verify="always").pack(16, shifted=True)
+    assert lists(wr.open(out, verify_checksums=True)) == SEQUENCES
+    view = wr.open(out, verify_checksums=True).pack(16, shifted=True)
     stream = [token for ids in SEQUENCES for token in ids][: 16 * len(view)]
     assert view.batch(range(len(view)))["targets"].ravel().tolist() == stream
     for path in files_of(out):
@@ -265,7 +265,7 @@ def test_every_file_has_checksums_which_appending_brings_up_to_date(tmp_path, ki
             is_named = path.name == "windrow.sums" or any(path.name in problem["file"] for problem in problems)
             assert problems and is_named, (path, problems)
         with pytest.raises((wr.CorruptError, wr.ConfigError)):
-            lists(wr.open(out, verify="always"))
+            lists(wr.open(out, verify_checksums=True))
         flip(path, at)
     assert not wr.verify(out.parent)["problems"]
 
@@ -313,6 +313,6 @@ def test_what_is_appended_to_data_without_checksums_has_some(tmp_path):
     wr.write(out, SEQUENCES[100:], to="flat-tokens", append=True)
     assert lists(wr.open(out)) == SEQUENCES and not wr.verify(out)["problems"]
     with pytest.raises(wr.ConfigError, match="no block checksums"):
-        lists(wr.open(out, verify="always"))
+        lists(wr.open(out, verify_checksums=True))
     flip(out / "encoded_tokens" / str(full + 1), 20)
     assert any(problem["file"].endswith(f"encoded_tokens/{full + 1}") for problem in wr.verify(out)["problems"])

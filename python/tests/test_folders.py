@@ -579,7 +579,7 @@ def parts_with_an_empty_one(folder: Path, kind: str, at: int) -> tuple[str, dict
         "bin": ("bin", np.array([5, 6, 7], "uint16").tobytes(), "", {"dtype": "uint16"}),
         "bin as tokens": ("bin", np.array([5, 6, 7], "uint16").tobytes(), "", {"dtype": "uint16", "format": "tokens"}),
         "bin.gz": ("bin.gz", gzip.compress(np.array([5, 6, 7], "uint16").tobytes()), gzip.compress(b""), {"dtype": "uint16"}),
-        "bin of documents": ("bin", np.array([5, 0, 7, 0], "uint16").tobytes(), "", {"dtype": "uint16", "eos": 0}),
+        "bin of documents": ("bin", np.array([5, 0, 7, 0], "uint16").tobytes(), "", {"dtype": "uint16", "document_eos": 0}),
         "array_record": ("array_record", b"", "", {}),
         "array_record by column": ("array_record", b"", "", {"columns": ["text"]}),
         "tfrecord": ("tfrecord", b"", "", {}),

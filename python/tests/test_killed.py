@@ -79,7 +79,7 @@ def change():
         path = folder / "ids.bin"
         if not path.exists():
             wr.write(path, [[*map(ord, text), 0] for text in TEXTS], to="tokens", dtype="uint16", fsync=False)
-        ds = wr.open(path, eos=0)
+        ds = wr.open(path, document_eos=0)
         killer.kill_at_arm(TIMES[0])
         wr.convert(ds, out, to=kind[1], fsync=False)
 

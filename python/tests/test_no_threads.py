@@ -38,7 +38,7 @@ def jsonl():
 
 
 def documents():
-    data = wr.open(folder / "ids.bin", dtype="uint16", eos=7)
+    data = wr.open(folder / "ids.bin", dtype="uint16", document_eos=7)
     return len(data), int(data[1000].sum())
 
 

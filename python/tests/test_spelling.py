@@ -39,7 +39,7 @@ def test_python_names_arguments(tmp_path: Path) -> None:
         (lambda: data.windows(4, scaler="max", fit=(0.0, 2.0)), "fit=(0.0, 2.0) is not a part of a record"),
         (lambda: data.windows(2, freq="h"), 'freq="h" without a field that has times'),
         (lambda: data.segments(4, scaler="max", per="window"), 'per="window" of a view that has no windows'),
-        (lambda: wr.open(path, verify="always"), 'verify="always", but no block checksums were kept'),
+        (lambda: wr.open(path, verify_checksums=True), 'verify_checksums=True, but no block checksums were kept'),
         (lambda: wr.open(tmp_path / "tc.npy", column="x"), "column was given, but npy has no columns"),
         (lambda: wr.open([path, tmp_path / "tc.npy"]), "mix their views: wr.mix"),
         (lambda: wr.convert(data, path, to="npy"), "overwrite=True"),

@@ -229,7 +229,7 @@ def test_formats_name_what_open_takes() -> None:
     kinds = {"tokens", "series", "codes", "rows"}
     assert all(set(row["holds"]) <= kinds for row in rows)
     by_name = {row["name"]: row for row in rows}
-    assert "eos" in by_name["tokens"]["open_options"]
+    assert "document_eos" in by_name["tokens"]["open_options"]
     assert by_name["shards"]["write_options"] == ["max_shard_bytes", "normalize"]
 
 

@@ -16,7 +16,7 @@ import windrow as wr
 
 def test_documents_are_what_stands_up_to_an_end_id(tmp_path: Path) -> None:
     np.array([1, 2, 0, 0, 3, 0, 4], dtype=np.uint16).tofile(tmp_path / "a.bin")
-    ds = wr.open(tmp_path / "a.bin", dtype="uint16", eos=0)
+    ds = wr.open(tmp_path / "a.bin", dtype="uint16", document_eos=0)
     assert [document.tolist() for document in ds] == [[1, 2, 0], [0], [3, 0], [4]]
     assert [ds.length(i) for i in range(len(ds))] == [3, 1, 2, 1]
     assert ds.info()["records"] == 4
@@ -47,7 +47,7 @@ def test_a_stream_may_be_compressed_after_it_was_written(tmp_path: Path) -> None
         wr.open(tmp_path)
     (tmp_path / "a.bin").unlink()
     for path in (packed, tmp_path):
-        found = wr.open(path, eos=0)
+        found = wr.open(path, document_eos=0)
         assert found.info()["dtype"] == "uint16" and found.info()["vocab_size"] == 60
         assert [list(record) for record in found] == documents
     # What a stopped run left of it is refused.
@@ -60,7 +60,7 @@ def test_documents_train_and_resume_like_any_records(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     documents = [np.append(rng.integers(1, 500, n), 0) for n in rng.integers(1, 200, 300)]
     np.concatenate(documents).astype(np.uint32).tofile(tmp_path / "a.bin")
-    ds = wr.open(tmp_path / "a.bin", eos=0)
+    ds = wr.open(tmp_path / "a.bin", document_eos=0)
     assert len(ds) == 300
     assert all(np.array_equal(a, b) for a, b in zip(ds, documents, strict=True))
     loader = ds.bins(256).loader(batch_size=4, seed=3)
@@ -76,9 +76,9 @@ def test_an_end_id_is_refused_where_it_can_be_none(tmp_path: Path) -> None:
     np.arange(8, dtype=np.uint16).tofile(tmp_path / "a.bin")
     (tmp_path / "a.jsonl").write_text('{"text": "one"}\n')
     for path, options, says in [
-        ("a.bin", {"dtype": "uint16", "eos": 70_000}, "does not fit uint16"),
-        ("a.bin", {"dtype": "uint16", "eos": 9, "vocab_size": 8}, "outside the vocabulary"),
-        ("a.jsonl", {"eos": 1}, "jsonl has records of its own"),
+        ("a.bin", {"dtype": "uint16", "document_eos": 70_000}, "does not fit uint16"),
+        ("a.bin", {"dtype": "uint16", "document_eos": 9, "vocab_size": 8}, "outside the vocabulary"),
+        ("a.jsonl", {"document_eos": 1}, "jsonl has records of its own"),
     ]:
         with pytest.raises(wr.ConfigError, match=says):
             wr.open(tmp_path / path, **options)  # type: ignore[arg-type]
@@ -97,7 +97,7 @@ def test_tokens_from_anything_that_holds_ids(tmp_path: Path) -> None:
     assert report["records"] == 6
     stored = np.fromfile(tmp_path / "t.bin", dtype="<u4").tolist()
     assert stored == [5, 6, 9, 0, 1, 2, 9, 7, 9, 9, 1, 2**31, 9, 0, 4, 9]
-    ds = wr.open(tmp_path / "t.bin", eos=9)
+    ds = wr.open(tmp_path / "t.bin", document_eos=9)
     assert [len(document) for document in ds] == [3, 4, 2, 1, 3, 3]
     assert ds.info()["vocab_size"] == 2**31 + 1
     assert wr.verify(tmp_path / "t.bin")["problems"] == []
@@ -105,7 +105,7 @@ def test_tokens_from_anything_that_holds_ids(tmp_path: Path) -> None:
 
 def test_rows_of_an_array_are_documents(tmp_path: Path) -> None:
     wr.write(tmp_path / "t.bin", np.arange(6).reshape(2, 3), to="tokens", dtype="uint16", eos=9)
-    assert [document.tolist() for document in wr.open(tmp_path / "t.bin", eos=9)] == [[0, 1, 2, 9], [3, 4, 5, 9]]
+    assert [document.tolist() for document in wr.open(tmp_path / "t.bin", document_eos=9)] == [[0, 1, 2, 9], [3, 4, 5, 9]]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_ids_that_do_not_fit_name_document_and_place(
 
 
 def test_options_that_cannot_be_are_refused_before_anything_is_written(tmp_path: Path) -> None:
-    for options in [{"eos": -1}, {"dtype": "uint16", "eos": 65_536}, {"dtype": "float32"}, {"vocab_size": 0}]:
+    for options in [{"document_eos": -1}, {"dtype": "uint16", "document_eos": 65_536}, {"dtype": "float32"}, {"vocab_size": 0}]:
         with pytest.raises(wr.ConfigError):
             wr.write(tmp_path / "t.bin", [[1]], to="tokens", **options)  # type: ignore[arg-type]
     with pytest.raises(wr.ConfigError, match="empty file"):
@@ -225,7 +225,7 @@ def test_documents_become_megatrons_and_come_back(tmp_path: Path, pair: Pair) ->
     rng = np.random.default_rng(0)
     documents = [rng.integers(1, 50_000, n) for n in rng.integers(0, 300, 200)]
     wr.write(tmp_path / "t.bin", documents, to="tokens", dtype="uint32", eos=0, vocab_size=50_257)
-    wr.convert(wr.open(tmp_path / "t.bin", eos=0), tmp_path / "m", to="megatron")
+    wr.convert(wr.open(tmp_path / "t.bin", document_eos=0), tmp_path / "m", to="megatron")
     found = pair.read(f"{tmp_path}/m")
     assert len(found) == 200
     assert all(np.array_equal(found[i], [*document, 0]) for i, document in enumerate(documents))
@@ -239,6 +239,6 @@ def test_data_forager_reads_the_samples_that_convert_writes(tmp_path: Path) -> N
     from data_forager.datasets.tokens import TokensDataset
 
     wr.write(tmp_path / "t.bin", [[5, 6], [7], [8, 9, 10]], to="tokens", dtype="uint16", eos=0)
-    wr.convert(wr.open(tmp_path / "t.bin", eos=0), tmp_path / "f", to="forager")
+    wr.convert(wr.open(tmp_path / "t.bin", document_eos=0), tmp_path / "f", to="forager")
     theirs = TokensDataset.create_from_index_on_filesystem(str(tmp_path / "f"), token_dtype=np.uint16)
     assert [theirs[i].tolist() for i in range(len(theirs))] == [[5, 6, 0], [7, 0], [8, 9, 10, 0]]

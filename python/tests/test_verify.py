@@ -286,7 +286,7 @@ def test_a_manifest_that_was_renamed_with_its_file_speaks_of_that_file(
         assert [found[key] for key in ("tokenizer", "records", "values")] == [
             info[key] for key in ("tokenizer", "records", "values")
         ]
-        wr.open(path, verify="always")
+        wr.open(path, verify_checksums=True)
     assert set(states(out.parent).values()) == {"checked"}
     flip(other, other.stat().st_size // 2)
     [problem] = wr.verify(other)["problems"]

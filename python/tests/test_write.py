@@ -347,7 +347,7 @@ def tokens(folder: Path) -> wr.Dataset:
 def test_a_data_set_is_written_as_it_was_opened(tmp_path: Path, act: Callable[..., Any], to: str) -> None:
     ds = tokens(tmp_path / "in")
     whole = list(range(20))
-    cases = {"whole": (ds, [whole]), "documents": (wr.open(ds.path, dtype="uint16", eos=9), [whole[:10], whole[10:]])}
+    cases = {"whole": (ds, [whole]), "documents": (wr.open(ds.path, dtype="uint16", document_eos=9), [whole[:10], whole[10:]])}
     cases["part"] = (cases["documents"][0].split(0.5, seed=0)[0], None)  # type: ignore[assignment]
     for name, (data, expected) in cases.items():
         (tmp_path / name).mkdir()

@@ -19,7 +19,7 @@ def open(
     format: str | None = None,
     dtype: "_DType | None" = None,
     vocab_size: SupportsIndex | None = None,
-    eos: SupportsIndex | None = None,
+    document_eos: SupportsIndex | None = None,
     split: str | None = None,
     column: str | None = None,
     columns: list[str] | None = None,
@@ -38,7 +38,7 @@ def open(
     timeout: float | None = None,
     read_ahead: SupportsIndex | None = None,
     fill_missing: bool = False,
-    verify: Literal["always"] | None = None,
+    verify_checksums: bool = False,
 ) -> Dataset:
     """Opens files or folders of training data; the format is recognised by content.
 
@@ -50,8 +50,8 @@ def open(
         format: the name of a format, to force it; see ``windrow.formats()``.
         dtype: dtype of a stored number, where the files do not say: a name of numpy's, ``np.dtype`` or type.
         vocab_size: IDs must be below this; checked once over all of them, unless the manifest knows it.
-        eos: of raw token files, the ID that ends each document: documents are records then, each with its EOS token as the
-            last value. Ends are looked for once and kept in the cache.
+        document_eos: the ID that ends each document in raw token files: documents are records then, each with its EOS token as
+            the last value. Ends are looked for once and kept in the cache.
         split: opens the folder of that name below ``path``; without one, what its name says is of that split, such as
             ``validation/``, ``val.bin`` or ``c4-validation.00000-of-00008.json.gz``. A folder where names say several, or one
             of some files only, has to be told which; ``"all"`` joins them.
@@ -89,8 +89,8 @@ def open(
         read_ahead: of URLs, bytes that are fetched ahead and held in memory; 256 MiB if not given.
         fill_missing: read missing chunks of a zarr array as zeros instead of refusing them.
         io: ``"mmap"``, or ``"pread"`` for files that others may truncate; those of network mounts are never mapped.
-        verify: ``"always"`` compares each block of 4 KiB with its block checksum, whenever it is read; data without them is
-            refused. ``None``: sizes, headers and indices are checked when it is opened.
+        verify_checksums: compare each block of 4 KiB with its block checksum, whenever it is read; data without them is
+            refused. Without it sizes, headers and indices are checked, when it is opened.
 
     Raises:
         NotFoundError, UnrecognisedError: nothing there, or nothing known.
@@ -109,7 +109,7 @@ def open(
     >>> ds = wr.open(path, format="tokens", dtype="uint16")
     >>> len(ds), ds[0][:3].tolist()
     (1, [0, 1, 2])
-    >>> [document.tolist() for document in wr.open(path, dtype="uint16", eos=4)]
+    >>> [document.tolist() for document in wr.open(path, dtype="uint16", document_eos=4)]
     [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
     >>> for i in range(12):
     ...     np.save(path.with_name(f"x-{i}.npy"), np.full((2, 3), i))
@@ -279,8 +279,8 @@ def pack(
     """Blocks of ``length`` inputs over the joined records, each from ``length + 1`` values, the next one ``length`` later.
 
     A sample is ``{"input_ids", "labels"}``, each ``[length]``: every value but the first is a label exactly once, up to
-    the dropped tail (in ``coverage()``). ``eos`` is an ID to put after every record. Tokens with a ``loss_mask`` beside them
-    give ``loss_masks`` too: 0 where the label is excluded.
+    the dropped tail (in ``coverage()``). ``eos`` is the ID to put after each record in the blocks. Tokens with a ``loss_mask``
+    beside them give ``loss_masks`` too: 0 where the label is excluded.
 
     ``labels="same"`` gives the input itself as label, -100 where its own mask excludes it: for models that shift labels
     themselves, as Hugging Face's causal ones do. ``labels=None`` gives none. Both make a block of ``length`` values, none of

@@ -144,7 +144,7 @@ def tokenize(
         store_options, timeout: of URLs, as for ``open``.
         **options: those that the format has of its own, as for ``write``. With ``to="forager"`` ``samples_folder``, ``postfix``,
             ``index_folder``: names of folders and files, ``tokenized-samples`` twice, and ``index``; with it and with ``"tokens"``
-            ``block_sums=False``: keep no sum of every 4 KiB, for ``open(verify="always")``; the others always have them.
+            ``block_sums=False``: keep no sum of every 4 KiB, for ``open(verify_checksums=True)``; the others always have them.
 
     Returns:
         A dict: unchanged, output, files, records, documents, tokens, dropped_tokens, skipped (how many records as ``count``, and the ``first`` of
@@ -207,7 +207,7 @@ def write(
         dtype: dtype of a stored number. None takes that of the first record: an array's own; of a list float32, int64 for
             whole numbers, and uint32 in formats of token IDs (int32 in Megatron's). It is never guessed from how large the
             numbers are: ``dtype="uint16"`` halves a small vocabulary's file. Codes are int16, flat-tokens always uint32.
-        eos: a token ID put after every record, also after one that ends with it already. ``open(out, eos=…)`` cuts a token
+        eos: a token ID put after every record, also after one that ends with it already. ``open(out, document_eos=…)`` cuts a token
             file there.
         vocab_size: token IDs must be below this. The manifest keeps it, so that opening does not check again.
         append: continue behind the records that are there, stored as they are; nothing there is fine. flat-tokens only.
@@ -239,7 +239,7 @@ def write(
     ['data-1-of-1.bin', 'meta.json', 'windrow.sums']
     >>> wr.write(folder / "tokens.bin", [[5, 6], [7]], to="tokens", dtype="uint16", eos=0)["tokens"]
     5
-    >>> [document.tolist() for document in wr.open(folder / "tokens.bin", eos=0)]
+    >>> [document.tolist() for document in wr.open(folder / "tokens.bin", document_eos=0)]
     [[5, 6, 0], [7, 0]]
     >>> train = folder / "corpus.zarr" / "train"
     >>> _ = wr.write(train, [[1, 2], [3, 4, 5]], to="flat-tokens", zarr_format=3)
@@ -269,7 +269,7 @@ def convert(
 
     Args:
         ds_or_path: a ``Dataset``, or the path of one, as for ``open``: numbers, or rows where the format holds rows. ``open`` has the options of reading:
-            ``wr.convert(wr.open(path, format="tokens", dtype="uint16", eos=0), …)``. A part of a data set, as
+            ``wr.convert(wr.open(path, format="tokens", dtype="uint16", document_eos=0), …)``. A part of a data set, as
             ``ds.split(…)`` gives it, is written as it is.
         out: the folder (shards, forager, codes, flat-tokens) or file to write; of Megatron what both names begin with. Or its URL.
         to: the format, as for ``write``.

@@ -24,7 +24,7 @@ pub(crate) fn documents(file: &str, dtype: &str, eos: i64) -> Fallible<Value> {
     let options = windrow::format::Options {
         format: Some("tokens".into()),
         dtype: Some(windrow::DType::parse(dtype)?),
-        eos: Some(eos),
+        document_eos: Some(eos),
         ..Default::default()
     };
     let bytes = std::fs::metadata(file)?.len();

@@ -113,7 +113,7 @@ pub(crate) fn open(probe: &Probe, options: &Options) -> Result<SharedSource> {
     }
     let listed = Listed::of(probe, &keys)?;
     let keys = match &listed {
-        Some(listed) => listed.chosen(options.part.as_deref(), probe)?,
+        Some(listed) => listed.chosen(options.split.as_deref(), probe)?,
         None => keys,
     };
     if probe.is_folder && listed.is_none() {

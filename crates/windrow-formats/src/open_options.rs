@@ -25,11 +25,10 @@ pub(crate) const PAYLOAD: OpenOption = OpenOption::of_some(
 
 pub(crate) const EOS: OpenOption = OpenOption::of_some(
     OptionRow::new(
-        "eos",
+        "document_eos",
         Takes::Id("ID"),
-        "Of raw token files: this ID ends each document, and documents are records.",
-    )
-    .flag("document_eos"),
+        "The ID that ends each document in raw token files: documents are records then.",
+    ),
     "has records of its own",
     "it splits raw token files into documents; the view pack puts an EOS token between records with @eos@",
 );

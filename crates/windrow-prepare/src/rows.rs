@@ -57,7 +57,7 @@ impl RowInput {
         })?;
         let options = Options {
             format: Some(format.name().to_string()),
-            part: split.map(str::to_string),
+            split: split.map(str::to_string),
             ..Options::default()
         };
         let source = match (format.info().takes("columns"), takes) {

@@ -44,7 +44,7 @@ impl Subject {
             Kind::Corrupt | Kind::Unsupported | Kind::Mismatch => path.is_dir(),
             _ => false,
         };
-        if may_be_sound && options.format.is_none() && options.part.is_none() {
+        if may_be_sound && options.format.is_none() && options.split.is_none() {
             let files = Files::find(path)?;
             if !files.is_empty() && (is_unknown || files.are_most()) {
                 if !is_unknown {

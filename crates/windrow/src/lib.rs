@@ -42,7 +42,7 @@
 pub mod format {
     pub use windrow_core::format::write::{Target, WriteFormat, WriteInfo, WriteOptions};
     pub use windrow_core::format::{
-        Axis, Format, FormatInfo, Holds, Options, Payload, Takes, Verify, WriteOption,
+        Axis, Format, FormatInfo, Holds, Options, Payload, Takes, WriteOption,
     };
     pub use windrow_core::store::Io;
     pub use windrow_formats::{read_prompt, tensor_file};

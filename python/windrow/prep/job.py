@@ -46,7 +46,7 @@ def plan(
         store_options: of URLs, as for ``wr.open``. The job does not keep them: ``run`` and the others take them too; without, those of the
             environment are taken.
         options: of ``"index"`` ``index_folder``. Of ``"convert"`` those of ``wr.convert`` that decide what is written: ``to``, ``dtype`` and
-            the format's own; and ``opening``, a dict of the options of ``wr.open``: ``format``, ``dtype``, ``vocab_size``, ``eos``,
+            the format's own; and ``opening``, a dict of the options of ``wr.open``: ``format``, ``dtype``, ``vocab_size``, ``document_eos``,
             ``column``, ``columns``, ``mask_column``, ``payload``, ``axis``, ``split``, ``index_folder``. Records are numbers, without arrays beside them. Of
             ``"encode"`` ``weights``, the path of the codec's weights, which every worker sees; ``device``, ``"cpu"``, ``"cuda"`` or
             ``"metal"``, which is part of the job; and those of ``wr.encode`` that decide what is written: ``quality``, ``skip_corrupt``,
@@ -242,8 +242,6 @@ def _of_convert(options: dict[str, Any]) -> dict[str, Any]:
     """Options of ``wr.convert`` and ``wr.open`` as a job knows them."""
     given = dict(options)
     opening = dict(given.pop("opening", None) or {})
-    if "split" in opening:
-        opening["part"] = opening.pop("split")
     # The same as a list: absent is "auto", an empty one is no mask.
     mask = opening.pop("mask_column", "auto")
     if mask != "auto":

@@ -184,7 +184,7 @@ fn a_description_is_made_again() {
     let said = desk.windrow("verify out");
     assert!(said.code == Some(3) && said.out.contains("rebuild-metadata"), "{said:?}");
     desk.windrow("rebuild-metadata out").done();
-    assert!(desk.windrow("peek out --index 0 --verify always").done().contains("five queens of clubs"));
+    assert!(desk.windrow("peek out --index 0 --verify-checksums").done().contains("five queens of clubs"));
     desk.windrow("verify out").done();
     desk.write("out/encoded_audio/bad.pt", "no tensor");
     let ran = desk.windrow("rebuild-metadata out");

@@ -31,7 +31,7 @@ pub use index::LineIndex;
 pub use info::{FileNames, FormatInfo, Holds, WriteOption};
 pub use masks::{MASK_COLUMNS, learned, learned_of, masks_beside};
 pub use option::{COLUMN, COLUMNS, OpenOption, OptionRow, Takes};
-pub use options::{Axis, BorderOfEach, Options, Payload, PeriodOfEach, Split, Verify};
+pub use options::{Axis, BorderOfEach, Options, Payload, PeriodOfEach, Split};
 pub use probe::{PartOf, Probe};
 use write::{OwnOptions, Parts, WriteFormat};
 
@@ -82,7 +82,7 @@ pub trait Format: Send + Sync {
         None
     }
 
-    /// Whether a folder says itself which of its files are of a split, so that [`Options::part`] names one and words in names
+    /// Whether a folder says itself which of its files are of a split, so that [`Options::split`] names one and words in names
     /// tell nothing.
     fn defines_splits(&self, probe: &Probe) -> bool {
         let _ = probe;
@@ -211,13 +211,11 @@ pub fn open_files(
 
 // The same place, where every block that is read is verified.
 fn checked(probe: &Probe, options: &Options) -> Result<Option<Probe>> {
-    match options.verify {
-        Verify::AtOpening => Ok(None),
-        Verify::Always => {
-            let rules = FormatRules::strict(probe.table, options);
-            probe.within(Arc::new(Checked::new(probe.store.clone(), rules))).map(Some)
-        }
+    if !options.verify_checksums {
+        return Ok(None);
     }
+    let rules = FormatRules::strict(probe.table, options);
+    probe.within(Arc::new(Checked::new(probe.store.clone(), rules))).map(Some)
 }
 
 /// The format of `table` that is an index of lines.

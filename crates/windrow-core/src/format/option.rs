@@ -188,7 +188,7 @@ pub(crate) const READING: &[OpenOption] = &[
         )
         .or(|| "mmap".into()),
     ),
-    row("verify", Takes::Words(&["always"]), "Verify each block read against its stored checksum."),
+    row("verify_checksums", Takes::On, "Verify each block read against its stored checksum."),
 ];
 
 /// How stores are asked, and what is kept of them.

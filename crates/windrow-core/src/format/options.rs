@@ -22,9 +22,9 @@ pub struct Options {
     /// Ids must be below this; checked once over all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vocab_size: Option<u64>,
-    /// The ID that ends each document of raw token files: documents are records then. Found once, kept in the cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub eos: Option<i64>,
+    /// The ID that ends each document in raw token files: documents are records then. Found once, kept in the cache.
+    #[serde(rename = "eos", skip_serializing_if = "Option::is_none")]
+    pub document_eos: Option<i64>,
     /// Name of the index folder of the byte-offset format, `index` if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index_folder: Option<String>,
@@ -63,14 +63,14 @@ pub struct Options {
     pub memory_limit: Option<u64>,
     /// The split that is meant, `train` or `validation`: the folder of that name below the path, where the facade goes, else
     /// the files whose names say it ([`Probe::only_split`](crate::format::Probe::only_split)).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub part: Option<String>,
+    #[serde(rename = "part", skip_serializing_if = "Option::is_none")]
+    pub split: Option<String>,
     /// Files of lines that are all empty hold no records, instead of being refused as unfinished copies.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_empty: bool,
     /// A part of the records, as a split made it; the facade takes it out of what a format opens.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub split: Option<Split>,
+    #[serde(rename = "split", skip_serializing_if = "Option::is_none")]
+    pub random_split: Option<Split>,
     /// Records that are left out, of those of the split where there is one, as `[from, to)`; ascending and apart from each other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<(u64, u64)>,
@@ -96,9 +96,30 @@ pub struct Options {
     pub axis: Option<Axis>,
     /// How local files are read.
     pub io: crate::store::Io,
-    /// When what was written is compared with the block checksums that were kept of it.
-    #[serde(skip_serializing_if = "is_at_opening")]
-    pub verify: Verify,
+    /// Compare every block of 4 KiB that is read, each time, with its block checksum; data without them is refused.
+    #[serde(rename = "verify", with = "verified", skip_serializing_if = "std::ops::Not::not")]
+    pub verify_checksums: bool,
+}
+
+/// Options that recipes, states and jobs have under other names, as they were written first.
+const STORED: [(&str, &str); 4] =
+    [("document_eos", "eos"), ("split", "part"), ("random_split", "split"), ("verify_checksums", "verify")];
+
+/// Whether blocks are verified, in the words of a recipe.
+mod verified {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    const WORDS: [&str; 2] = ["at_opening", "always"];
+
+    pub(super) fn serialize<S: Serializer>(verifies: &bool, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(WORDS[usize::from(*verifies)])
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+        let word = String::deserialize(from)?;
+        let known = WORDS.iter().position(|known| *known == word);
+        known.map(|at| at == 1).ok_or_else(|| D::Error::unknown_variant(&word, &WORDS))
+    }
 }
 
 /// What the first axis of an array `[T, C]` is.
@@ -123,21 +144,6 @@ pub enum Payload {
     Example,
 }
 
-/// When damage is looked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verify {
-    /// Sizes, headers and indices when the data is opened.
-    #[default]
-    AtOpening,
-    /// Also every block of 4 KiB that is read, each time, against its block checksum; data without them is refused.
-    Always,
-}
-
-fn is_at_opening(verify: &Verify) -> bool {
-    *verify == Verify::AtOpening
-}
-
 impl Options {
     /// Of options by name, as front ends have them; what is null is not given.
     ///
@@ -147,7 +153,7 @@ impl Options {
     ///
     /// let given = json!({ "split": "train", "timeout": 2.5, "dtype": null });
     /// let options = Options::of(given.as_object().cloned().unwrap_or_default())?;
-    /// assert_eq!((options.part.as_deref(), options.timeout.map(|time| time.as_millis())), (Some("train"), Some(2_500)));
+    /// assert_eq!((options.split.as_deref(), options.timeout.map(|time| time.as_millis())), (Some("train"), Some(2_500)));
     /// # Ok::<(), windrow_core::Error>(())
     /// ```
     ///
@@ -158,7 +164,9 @@ impl Options {
         for (name, value) in given {
             match (name.as_str(), value) {
                 (_, Value::Null) => {}
-                ("split", name) => drop(options.insert("part".to_string(), name)),
+                ("verify_checksums", verifies) => {
+                    options.extend((verifies == true).then(|| ("verify".to_string(), "always".into())));
+                }
                 ("timeout", seconds) => {
                     let time = seconds.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
                     let time = time.filter(|time| !time.is_zero()).ok_or_else(|| {
@@ -166,7 +174,16 @@ impl Options {
                     })?;
                     options.insert(name, json!(time));
                 }
-                (_, value) => drop(options.insert(name, value)),
+                (_, value) => match STORED.iter().find(|(ours, stored)| *ours == name || *stored == name) {
+                    Some((ours, stored)) if *ours == name => {
+                        drop(options.insert((*stored).to_string(), value))
+                    }
+                    Some((ours, _)) => {
+                        let error = Error::config(format!("{name} is not an option of opening")).field(name);
+                        return Err(error.hint(format!("it is called {ours}")));
+                    }
+                    None => drop(options.insert(name, value)),
+                },
             }
         }
         serde_json::from_value(options.into())
@@ -176,7 +193,9 @@ impl Options {
     // Those that are given, by their names.
     fn given(&self) -> Map<String, Value> {
         match serde_json::to_value(self) {
-            Ok(Value::Object(given)) => given,
+            Ok(Value::Object(given)) => {
+                given.into_iter().map(|(stored, value)| (name_of(stored), value)).collect()
+            }
             _ => Map::new(),
         }
     }
@@ -205,8 +224,7 @@ impl Options {
             None => Ok(()),
             Some(OpenOption { row, of_some }) => {
                 let (why, hint) = of_some.unwrap_or_default();
-                let option = if row.name == "eos" { "document_eos" } else { row.name };
-                let error = Error::config(format!("@the {option}@ was given, but {} {why}", format.name));
+                let error = Error::config(format!("@the {}@ was given, but {} {why}", row.name, format.name));
                 Err(error.field(row.name).hint(hint))
             }
         }
@@ -229,6 +247,11 @@ impl Options {
             }
         }
     }
+}
+
+// What an option is called that is stored under this name.
+fn name_of(stored: String) -> String {
+    STORED.iter().find(|(_, name)| *name == stored).map_or(stored, |(ours, _)| (*ours).to_string())
 }
 
 /// One of the parts that a split by time gives.
@@ -281,4 +304,43 @@ pub struct Split {
     pub seed: u64,
     /// This is the validation part; else it is all that is left.
     pub is_validation: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recipes_keep_the_names_that_they_were_written_with() {
+        let options = Options {
+            document_eos: Some(1),
+            split: Some("train".to_string()),
+            random_split: Some(Split { n_validation: 2, seed: 3, is_validation: true }),
+            verify_checksums: true,
+            ..Options::default()
+        };
+        let stored = json!({
+            "eos": 1, "part": "train", "split": { "n_validation": 2, "seed": 3, "is_validation": true },
+            "io": "mmap", "verify": "always",
+        });
+        assert_eq!(serde_json::to_value(&options).unwrap(), stored);
+        assert_eq!(serde_json::from_value::<Options>(stored).unwrap(), options);
+        let plain = json!({ "verify": "at_opening" });
+        assert_eq!(serde_json::from_value::<Options>(plain).unwrap(), Options::default());
+        serde_json::from_value::<Options>(json!({ "verify": "never" })).unwrap_err();
+    }
+
+    #[test]
+    fn options_are_given_by_their_own_names() {
+        let of = |given: Value| Options::of(given.as_object().cloned().unwrap());
+        let given = json!({ "document_eos": 1, "split": "train", "verify_checksums": true });
+        let options = of(given).unwrap();
+        assert_eq!((options.document_eos, options.split.as_deref()), (Some(1), Some("train")));
+        assert!(options.verify_checksums);
+        assert!(!of(json!({ "verify_checksums": false })).unwrap().verify_checksums);
+        for (name, ours) in [("eos", "document_eos"), ("part", "split"), ("verify", "verify_checksums")] {
+            let error = of(json!({ name: "train" })).unwrap_err();
+            assert!(error.hint_text().unwrap().contains(ours), "{error:#}");
+        }
+    }
 }

@@ -213,7 +213,7 @@ mod tests {
         assert!(refuse_several(["train_0.bin", "train_1.bin", "x.bin"].into_iter(), "d").is_ok());
         let error = refuse_several(["train_0.bin", "train_1.bin", "val.bin"].into_iter(), "d").unwrap_err();
         assert!(error.message().ends_with("train (train_0.bin and 1 more), validation (val.bin)"), "{error}");
-        assert!(error.hint_text().is_some_and(|hint| hint.contains(".part(\"train\")")), "{error}");
+        assert!(error.hint_text().is_some_and(|hint| hint.contains(".split(\"train\")")), "{error}");
         let error = refuse_several(["a.bin", "b.bin", "val.bin"].into_iter(), "d").unwrap_err();
         assert!(
             error.message().ends_with("validation (val.bin), and files of none: a.bin and 1 more"),

@@ -121,9 +121,9 @@ impl Checked {
             if self.rules.may_lack(inner.as_ref())? {
                 return Ok(inner);
             }
-            return Err(Error::config("@verify=always@, but no block checksums were kept of this file")
+            return Err(Error::config("@verify_checksums=true@, but no block checksums were kept of this file")
                 .at(inner.name())
-                .field("verify")
+                .field("verify_checksums")
                 .hint(
                     "what windrow wrote has them; `windrow index --checksum` keeps those of JSONL. `windrow convert` gives a \
                      copy with them",

@@ -30,7 +30,7 @@ impl Documents {
             return Err(Error::config(format!(
                 "the EOS token {eos} is outside the vocabulary of {size} IDs"
             ))
-            .field("eos"));
+            .field("document_eos"));
         }
         let dtype = streams.schema.element.dtype;
         let mut ends = Vec::with_capacity(streams.files.count());

@@ -39,7 +39,7 @@ static INFO: FormatInfo = FormatInfo {
     name: "tokens",
     title: "Raw tokens",
     layout: "headerless `.bin` files of little-endian uint8, uint16, uint32, int32 or int64, also `.gz` and `.zst`",
-    records: "one stream of token IDs per file; one document with `eos=`",
+    records: "one stream of token IDs per file; one document with `document_eos=`",
     written_by: "`windrow tokenize --to tokens`, `windrow convert --to tokens`, `windrow dummy`, `wr.write`, numpy's tofile",
     holds: &[Holds::Tokens],
     data_suffixes: &[".bin"],
@@ -137,7 +137,7 @@ impl Format for Tokens {
         let known = claims.vocab_size;
         schema.vocab_size = options.vocab_size.or(known);
         let streams = Streams { files, lengths, schema };
-        let source: SharedSource = match options.eos {
+        let source: SharedSource = match options.document_eos {
             Some(eos) => Arc::new(Documents::new(streams, eos).map_err(|e| e.or_at(probe.display()))?),
             None => Arc::new(streams),
         };

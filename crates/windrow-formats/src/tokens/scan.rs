@@ -31,7 +31,7 @@ impl Id {
             Ok(Id { dtype, bits: id as u64 })
         } else {
             Err(Error::config(format!("the EOS token {id} does not fit {dtype}"))
-                .field("eos")
+                .field("document_eos")
                 .hint("is @dtype@ the one that the token IDs were written in?"))
         }
     }

@@ -109,7 +109,7 @@ impl Format for WebDataset {
         written.map_or(Ok(()), |written| probe.check_files(written))?;
         probe.refuse_checksums_alone()?;
         if let Some(splits) = Splits::of(probe)? {
-            return Archives(splits.chosen(options.part.as_deref(), probe)?).open(probe, options);
+            return Archives(splits.chosen(options.split.as_deref(), probe)?).open(probe, options);
         }
         let archives = Archives::all(probe)?;
         if !probe.is_folder {

@@ -11,7 +11,7 @@ use super::disk::{Wanted, assert_error, both_ways, bytes_at, open_with, whole};
 use super::folder::{folder_of, put};
 
 fn cut_at(eos: i64, dtype: DType) -> Options {
-    Options { eos: Some(eos), dtype: Some(dtype), ..Options::default() }
+    Options { document_eos: Some(eos), dtype: Some(dtype), ..Options::default() }
 }
 
 fn bytes(ids: &[i64], dtype: DType) -> Vec<u8> {
@@ -164,7 +164,7 @@ fn an_end_id_that_cannot_be_one_is_refused() {
     refused("a.bin", small, "the EOS token 50 is outside the vocabulary of 50 IDs");
     refused(
         "a.jsonl",
-        Options { eos: Some(1), ..Options::default() },
+        Options { document_eos: Some(1), ..Options::default() },
         "eos was given, but jsonl has records",
     );
 }

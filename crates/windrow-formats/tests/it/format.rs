@@ -261,9 +261,9 @@ fn ids_in_compressed_files_are_those_that_were_compressed() {
         ]);
         let at = |path: &str| folder.path().join(path);
         for eos in [None, Some(99)] {
-            let said = Options { dtype: Some(DType::U16), eos, ..Options::default() };
+            let said = Options { dtype: Some(DType::U16), document_eos: eos, ..Options::default() };
             for (said, untold) in
-                both_ways(&said).iter().zip(both_ways(&Options { eos, ..Options::default() }))
+                both_ways(&said).iter().zip(both_ways(&Options { document_eos: eos, ..Options::default() }))
             {
                 let want = open_with(&at("a.bin"), said).unwrap();
                 let two = open_with(&at("two"), said).unwrap();

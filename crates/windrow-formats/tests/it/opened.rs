@@ -542,7 +542,7 @@ fn splits_in_one_folder_are_kept_apart() {
                 "{refused}"
             );
             assert!(refused.message().contains("train"), "{refused}");
-            assert!(refused.hint_text().is_some_and(|hint| hint.contains(".part(\"train\")")), "{refused}");
+            assert!(refused.hint_text().is_some_and(|hint| hint.contains(".split(\"train\")")), "{refused}");
             let only = |split: &str| {
                 let look = Probe::at(FORMATS, Arc::new(Local::new(&at)), "")?.only_split(split)?;
                 format::open(FORMATS, &look, &options)
@@ -614,7 +614,7 @@ fn folders_of_several_splits_are_kept_apart() {
                 (Kind::Config, Some("split")),
                 "{refused}"
             );
-            assert!(refused.hint_text().is_some_and(|hint| hint.contains(".part(\"train\")")), "{refused}");
+            assert!(refused.hint_text().is_some_and(|hint| hint.contains(".split(\"train\")")), "{refused}");
             for (split, n) in splits {
                 let look =
                     Probe::at(FORMATS, Arc::new(Local::new(&at)), "").unwrap().only_split(split).unwrap();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use windrow_core::format::verify::Findings;
 use windrow_core::format::write::PartFile;
-use windrow_core::format::{self, Options, Probe, Verify};
+use windrow_core::format::{self, Options, Probe};
 use windrow_core::manifest::PartRow;
 use windrow_core::source::{SharedSource, conformance};
 use windrow_core::store::{Entry, Memory, Object, Store};
@@ -82,7 +82,7 @@ fn parts_are_the_records_of_one_run() {
         assert_eq!(whole(stream.as_ref(), 0).unwrap(), made.parts.concat().concat());
     }
     assert_eq!(problems(folder.path()).problems, []);
-    let always = Options { verify: Verify::Always, ..Options::default() };
+    let always = Options { verify_checksums: true, ..Options::default() };
     conformance::check(open_with(folder.path(), &always).unwrap().as_ref()).unwrap();
 }
 
@@ -283,7 +283,7 @@ fn what_is_missing_cut_changed_or_swapped_is_named() {
             assert!(e.place().record.is_some() && e.place().file.is_some() && e.hint_text().is_some(), "{e}");
         }
         // Of what the values are compared with, and of the values, each block that is read.
-        let always = Options { verify: Verify::Always, ..Options::default() };
+        let always = Options { verify_checksums: true, ..Options::default() };
         let source = open_with(folder.path(), &always).unwrap();
         let read = (0..source.len()).try_for_each(|record| whole(source.as_ref(), record).map(drop));
         assert_eq!(read.is_err(), !file.ends_with(".json"), "case {i}");

@@ -22,7 +22,7 @@ use crate::writing::{To, Writing, convert, create};
 const EOS: i64 = 0;
 
 fn cut() -> Options {
-    Options { eos: Some(EOS), ..Options::default() }
+    Options { document_eos: Some(EOS), ..Options::default() }
 }
 
 /// Documents of ids below 100, an empty one among them, each with its end id.

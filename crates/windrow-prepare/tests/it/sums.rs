@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windrow_core::format::{self, Options, Probe, Verify};
+use windrow_core::format::{self, Options, Probe};
 use windrow_core::source::{Extras, Schema};
 use windrow_core::store::Local;
 use windrow_core::{DType, Decode, Element, Kind, Result, Span, Values};
@@ -33,7 +33,7 @@ fn all(folder: &Path, key: &str, options: &Options) -> Result<Vec<(Vec<u8>, Valu
 }
 
 fn always() -> Options {
-    Options { verify: Verify::Always, ..Options::default() }
+    Options { verify_checksums: true, ..Options::default() }
 }
 
 /// The data set at `key` reads as without looking, and a byte changed anywhere in one of `files` is told of, by reading and
@@ -213,7 +213,7 @@ fn dummy_tokens_and_an_index_with_checksums_keep_them() {
     // Without, the lines cannot be held against anything.
     index(FORMATS, input.path(), &IndexOptions { overwrite: true, ..options }, &()).unwrap();
     let error = all(input.path(), "", &always()).unwrap_err();
-    assert_eq!((error.kind(), error.place().field.as_deref()), (Kind::Config, Some("verify")), "{error}");
+    assert_eq!((error.kind(), error.place().field.as_deref()), (Kind::Config, Some("verify_checksums")), "{error}");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn what_others_wrote_has_none() {
     for key in ["a.jsonl", "raw/t.bin", "s", "s/a.json"] {
         let options = Options { dtype: (key == "raw/t.bin").then_some(DType::U16), ..always() };
         let error = all(folder.path(), key, &options).unwrap_err();
-        assert_eq!(error.place().field.as_deref(), Some("verify"), "{key}: {error}");
+        assert_eq!(error.place().field.as_deref(), Some("verify_checksums"), "{key}: {error}");
     }
     // Those of another file say nothing of it.
     dummy(&windrow_formats::Tokens, &folder.path().join("raw/d.bin"), 10, 100, 1, false).unwrap();

@@ -7,6 +7,7 @@ use pyo3::types::{PyDict, PyString};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use windrow::dac::WHERE_WEIGHTS;
+use windrow::format::Options;
 use windrow::prep::{self, Converting, Encoding, Prep, TASK_BYTES, Tokenizing};
 use windrow::prepare::{IndexOptions, Watch};
 use windrow::{Error, Paths};
@@ -90,7 +91,12 @@ fn converting(options: &str) -> Result<Converting, Error> {
         return Err(Error::config(format!("{name} is not an option of this task")).field(name.clone()));
     }
     how.insert("own".to_string(), own.into());
-    serde_json::from_value(how.into()).map_err(misread)
+    let opening = how.remove("opening");
+    let how: Converting = serde_json::from_value(how.into()).map_err(misread)?;
+    match opening {
+        Some(Value::Object(opening)) => Ok(Converting { opening: Options::of(opening)?, ..how }),
+        _ => Ok(how),
+    }
 }
 
 fn encoding(options: &str) -> Result<Encoding, Error> {

@@ -119,5 +119,5 @@ fn a_set_of_splits_names_them() {
     assert_eq!(FlatTokens.parts(&look), ["doc.zarr/train", "doc.zarr/validation"]);
     let error = open(&golden().join("doc.zarr")).err().unwrap();
     assert_eq!(error.kind(), Kind::NotFound);
-    assert!(error.hint_text().unwrap().contains(".part(\"train\")"), "{error}");
+    assert!(error.hint_text().unwrap().contains(".split(\"train\")"), "{error}");
 }

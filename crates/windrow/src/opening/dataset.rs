@@ -108,7 +108,7 @@ impl Dataset {
         manifest: Option<Manifest>,
         stores: StoreSet,
     ) -> Result<Dataset> {
-        let all = of_split(found, options.split)?;
+        let all = of_split(found, options.random_split)?;
         let left_out = left_out(&options.exclude, all.len())?;
         let whole = of_exclude(all, &left_out)?;
         let period = TimePart::of(options.period.as_ref(), &whole).map_err(|e| left_out.numbered(e))?;
@@ -130,7 +130,7 @@ impl Dataset {
     /// The part that the options name, of a data set of whole records.
     pub(crate) fn parted(&self, options: Options) -> Result<Dataset> {
         // What this data set is a part of is a part already.
-        let split = options.split.filter(|_| self.options.split.is_none());
+        let split = options.random_split.filter(|_| self.options.random_split.is_none());
         let mut all = of_split(self.whole.clone(), split)?;
         let mut without = self.left_out.clone();
         if without.is_empty() {
@@ -335,7 +335,7 @@ impl Dataset {
                 manifest.statistics.get(windrow_prepare::UNLEARNED).and_then(Value::as_u64)
             }),
             vocab_size: schema.vocab_size,
-            eos: self.options.eos.or(self.manifest.as_ref().and_then(|s| s.eos)),
+            eos: self.options.document_eos.or(self.manifest.as_ref().and_then(|s| s.eos)),
             tokenizer: self.manifest.as_ref().and_then(|s| s.tokenizer.as_ref()).map(|t| t.name.clone()),
         })
     }

@@ -66,19 +66,19 @@ pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Dataset> {
 
 /// Opens one path, which is no pattern.
 pub(crate) fn open_one(path: &Path, options: &Options, stores: &Stores) -> Result<Dataset> {
-    if let Some(part) = &options.part {
-        if part.is_empty() || part == ".." || part == "." || part.contains(['/', '\\', '\0']) {
-            return Err(Error::config(format!("split {part:?}, expected the name of a folder"))
+    if let Some(split) = &options.split {
+        if split.is_empty() || split == ".." || split == "." || split.contains(['/', '\\', '\0']) {
+            return Err(Error::config(format!("split {split:?}, expected the name of a folder"))
                 .at(path)
                 .field("split"));
         }
         if path.is_file() && !is_url(path) {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            splits::chosen([name.as_ref()].into_iter(), part, &path.display().to_string())?;
-            return open_one(path, &Options { part: None, ..options.clone() }, stores);
+            splits::chosen([name.as_ref()].into_iter(), split, &path.display().to_string())?;
+            return open_one(path, &Options { split: None, ..options.clone() }, stores);
         }
-        if !is_url(path) && (path.join(part).exists() || !path.is_dir()) {
-            return open_one(&path.join(part), &Options { part: None, ..options.clone() }, stores);
+        if !is_url(path) && (path.join(split).exists() || !path.is_dir()) {
+            return open_one(&path.join(split), &Options { split: None, ..options.clone() }, stores);
         }
     }
     if let Some(place) = stores.place(path, options)? {
@@ -106,12 +106,12 @@ pub(crate) fn open_one(path: &Path, options: &Options, stores: &Stores) -> Resul
 // What a URL leads to.
 fn open_at(place: Place, options: &Options, table: Table) -> Result<Dataset> {
     let Place { store, key, url } = place;
-    if let Some(part) = &options.part {
+    if let Some(split) = &options.split {
         // A folder of that name, before words in the names of files.
-        let below = key::below(&key, part);
+        let below = key::below(&key, split);
         if store::entry_if_there(store.as_ref(), &below)?.is_some_and(|entry| entry.is_folder) {
-            let of_folder = Options { part: None, ..options.clone() };
-            return open_probed(Probe::at(table, store, &below)?, &url.join(part), &of_folder);
+            let of_folder = Options { split: None, ..options.clone() };
+            return open_probed(Probe::at(table, store, &below)?, &url.join(split), &of_folder);
         }
     }
     let probe = Probe::at(table, store.clone(), &key).map_err(|e| store::or_encoded(e, store.as_ref()))?;
@@ -120,7 +120,7 @@ fn open_at(place: Place, options: &Options, table: Table) -> Result<Dataset> {
 
 pub(crate) fn open_probed(probe: Probe, asked: &Path, options: &Options) -> Result<Dataset> {
     let path = asked;
-    let probe = match &options.part {
+    let probe = match &options.split {
         // No folder is called so: words in the names of files decide.
         Some(split) => probe.only_split(split)?,
         None => probe,

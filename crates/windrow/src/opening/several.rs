@@ -188,18 +188,18 @@ fn refuse_empty(paths: &Paths) -> Result<()> {
 
 // The files and folders to open: where a split is wanted, of files those whose names say it.
 fn members(found: &[Found], options: &Options) -> Result<Vec<PathBuf>> {
-    let is_split = |path: &Path, part: &str| path.join(part).exists() || path.is_dir();
-    let Some(part) = &options.part else {
+    let is_split = |path: &Path, split: &str| path.join(split).exists() || path.is_dir();
+    let Some(split) = &options.split else {
         refuse_splits(found)?;
         return Ok(found.iter().flat_map(|found| found.paths.iter().cloned()).collect());
     };
     let mut members: Vec<&Path> = found.iter().flat_map(|found| &found.paths).map(PathBuf::as_path).collect();
-    let files: Vec<&Path> = members.iter().copied().filter(|path| !is_split(path, part)).collect();
+    let files: Vec<&Path> = members.iter().copied().filter(|path| !is_split(path, split)).collect();
     let names = names(&files);
     let at = found.first().map_or_else(String::new, |found| found.written.display().to_string());
     if !files.is_empty() {
-        let mut chosen = splits::chosen(names.iter().map(String::as_str), part, &at)?.into_iter();
-        members.retain(|path| is_split(path, part) || chosen.next().unwrap_or_default());
+        let mut chosen = splits::chosen(names.iter().map(String::as_str), split, &at)?.into_iter();
+        members.retain(|path| is_split(path, split) || chosen.next().unwrap_or_default());
     }
     Ok(members.into_iter().map(Path::to_path_buf).collect())
 }
@@ -266,12 +266,12 @@ fn absolute(path: &Path) -> PathBuf {
 
 fn open_each(members: &[PathBuf], options: &Options, stores: &Stores) -> Result<Vec<Dataset>> {
     // A tokenizer is loaded once.
-    let options = Options { split: None, period: None, ..with_tokenizer_hash(options)? };
-    let of_file = Options { part: None, ..options.clone() };
+    let options = Options { random_split: None, period: None, ..with_tokenizer_hash(options)? };
+    let of_file = Options { split: None, ..options.clone() };
     let count = members.len();
     let open = |(number, path): (usize, &PathBuf)| {
         // Of URLs, names alone decide the split here.
-        let is_chosen = options.part.is_some() && (path.is_file() || is_url(path));
+        let is_chosen = options.split.is_some() && (path.is_file() || is_url(path));
         let opened = open_one(path, if is_chosen { &of_file } else { &options }, stores);
         opened.map_err(|e| {
             if e.kind() == Kind::NotFound && e.hint_text().is_none() {
@@ -290,7 +290,7 @@ fn open_each(members: &[PathBuf], options: &Options, stores: &Stores) -> Result<
                 Some(OddPart::Empty) => empty = Some(empty.unwrap_or(e)),
                 Some(OddPart::Line) => {
                     let as_lines =
-                        Options { format: Some(Jsonl.name().to_string()), part: None, ..options.clone() };
+                        Options { format: Some(Jsonl.name().to_string()), split: None, ..options.clone() };
                     opened.push(Dataset { options: options.clone(), ..open_one(path, &as_lines, stores)? });
                 }
             },

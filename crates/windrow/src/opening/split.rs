@@ -30,14 +30,14 @@ impl Dataset {
                 Error::config(format!("{n} records cannot be split in two")).or_at(self.paths().to_string())
             );
         }
-        if self.options().split.is_some() || self.options().period.is_some() {
+        if self.options().random_split.is_some() || self.options().period.is_some() {
             return Err(Error::config("a part of a split is split again")
                 .hint("split the whole data set once, first by records and then by time"));
         }
         let n_validation = ((n as f64 * fraction).round() as u64).clamp(1, n - 1);
         let part = |is_validation| {
             let split = Split { n_validation, seed, is_validation };
-            self.parted(Options { split: Some(split), ..self.options().clone() })
+            self.parted(Options { random_split: Some(split), ..self.options().clone() })
         };
         Ok((part(false)?, part(true)?))
     }

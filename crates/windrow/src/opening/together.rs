@@ -33,7 +33,7 @@ pub(crate) fn together(
     let Some((store, keys)) = places(members, options, stores)? else { return Ok(None) };
     let Some(first) = keys.first() else { return Ok(None) };
     // A split was chosen already, and the manifest of one file is not that of all.
-    let options_of_format = Options { part: None, ..options.clone() };
+    let options_of_format = Options { split: None, ..options.clone() };
     let probe = Probe { manifest: None, ..Probe::at(stores.table, store.clone(), first)? };
     let opened = || format::open_files(stores.table, &probe, &keys, &options_of_format);
     let Some(source) = store::whole(opened)? else { return Ok(None) };

@@ -26,7 +26,7 @@ fn documents(most: i64) -> Vec<Vec<i64>> {
 fn open(path: &Path, layout: &str) -> Dataset {
     // Only a stream does not say where documents end.
     let eos = (layout == "tokens").then_some(EOS);
-    open_with(path, &Options { eos, format: Some(layout.to_string()), ..Options::default() }).unwrap()
+    open_with(path, &Options { document_eos: eos, format: Some(layout.to_string()), ..Options::default() }).unwrap()
 }
 
 fn write(from: &Dataset, to: &str, path: &Path, dtype: Option<DType>) {
@@ -76,7 +76,7 @@ fn every_layout_becomes_every_other_and_comes_back() {
         let expected = documents(most);
         let bytes = expected.concat().into_iter().flat_map(|id| id.to_le_bytes()[..dtype.size()].to_vec());
         fs::write(root.join("first.bin"), bytes.collect::<Vec<u8>>()).unwrap();
-        let options = Options { dtype: Some(dtype), eos: Some(EOS), ..Options::default() };
+        let options = Options { dtype: Some(dtype), document_eos: Some(EOS), ..Options::default() };
         let first = open_with(root.join("first.bin"), &options).unwrap();
         for to in LAYOUTS {
             let dtype = Some(dtype).filter(|_| to == "megatron" && dtype == DType::U32).map(|_| DType::I32);

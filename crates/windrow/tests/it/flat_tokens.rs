@@ -29,7 +29,7 @@ fn written(folder: &Path) -> PathBuf {
 }
 
 fn split(name: &str) -> Options {
-    Options { part: Some(name.to_string()), ..Options::default() }
+    Options { split: Some(name.to_string()), ..Options::default() }
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn inputs(folder: &Path) -> Vec<(PathBuf, Options)> {
     fs::write(folder.join("series.jsonl"), series).unwrap();
     fs::write(folder.join("channels.jsonl"), channels).unwrap();
     fs::write(folder.join("none.bin"), [7, 0, 8, 0]).unwrap();
-    let documents = Options { dtype: Some(windrow::DType::U16), eos: Some(0), ..Options::default() };
+    let documents = Options { dtype: Some(windrow::DType::U16), document_eos: Some(0), ..Options::default() };
     let column = || Options { column: Some("sequence".to_string()), ..Options::default() };
     vec![
         (folder.join("ids.bin"), Options { format: Some("tokens".to_string()), ..documents.clone() }),

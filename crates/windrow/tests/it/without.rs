@@ -26,7 +26,7 @@ fn a_file_of_parquet() {
     let is_on = cfg!(feature = "parquet");
     is_named("parquet", is_on, || open(foreign("parquet/tokens_i32_zstd_page_index/tokens.parquet")).err());
     is_named("parquet", is_on, || open(foreign("parquet/kinds")).err());
-    let split = Options { part: Some("train".to_string()), ..Options::default() };
+    let split = Options { split: Some("train".to_string()), ..Options::default() };
     is_named("parquet", is_on, || open_with(foreign("parquet/kinds"), &split).err());
     let forced = Options { format: Some("parquet".to_string()), ..Options::default() };
     is_named("parquet", is_on, || open_with(foreign("mds/encodings"), &forced).err());
@@ -44,7 +44,7 @@ fn a_group_of_zarr() {
     }
     let is_on = cfg!(feature = "zarr");
     is_named("zarr", is_on, || open(folder.path().join("train")).err());
-    let split = Options { part: Some("train".to_string()), ..Options::default() };
+    let split = Options { split: Some("train".to_string()), ..Options::default() };
     is_named("zarr", is_on, || open_with(folder.path(), &split).err());
     is_named("zarr", is_on, || windrow::writer("flat-tokens", &serde_json::Map::new()).err());
 }
@@ -56,7 +56,7 @@ fn series_in_yaml_and_the_splits_of_energon() {
     std::fs::write(&series, "- [1.0, 2.0]\n").unwrap();
     is_named("yaml", cfg!(feature = "yaml"), || open(&series).err());
     is_named("yaml", cfg!(feature = "yaml"), || open(folder.path()).err());
-    let split = Options { part: Some("train".to_string()), ..Options::default() };
+    let split = Options { split: Some("train".to_string()), ..Options::default() };
     is_named("yaml", cfg!(feature = "yaml"), || open_with(foreign("webdataset/energon"), &split).err());
 }
 

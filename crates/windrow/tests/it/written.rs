@@ -241,7 +241,7 @@ fn a_data_set_of_many_files_is_seen_whole_or_not_at_all() {
     let numbers = [1, 2].map(|seed| {
         let tokens = place.path(&format!("tokens-{seed}.bin"));
         windrow::prepare::dummy(&tokens, 1000, 3000, seed, false).unwrap();
-        open_with(&tokens, &Options { eos: Some(7), ..Options::default() }).unwrap()
+        open_with(&tokens, &Options { document_eos: Some(7), ..Options::default() }).unwrap()
     });
     let rows = ["texts", "texts/b.jsonl"].map(|name| windrow::open(place.path(name)).unwrap());
     for (name, option, size, data) in [

@@ -235,7 +235,7 @@ fn options_that_do_not_fit_are_refused() {
     let says = ["dtype int32 was asked for, the index says uint16"];
     let wanted = Wanted { kind: Some(Kind::Mismatch), file: "x.idx", says: &says, ..Wanted::default() };
     refused(folder.path(), "x.idx", &dtype, &wanted);
-    let eos = Options { eos: Some(1), ..Options::default() };
+    let eos = Options { document_eos: Some(1), ..Options::default() };
     let says = ["megatron has records of its own"];
     let wanted = Wanted { kind: Some(Kind::Config), file: "x.idx", says: &says, ..Wanted::default() };
     refused(folder.path(), "x.idx", &eos, &wanted);
