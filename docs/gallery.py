@@ -34,7 +34,7 @@ def draw(folder: Path) -> None:
         pages: dict[str, tuple[str, ...]] = {
             "text": ("corpus.jsonl", "--rows"),
             "tokens": ("tokens", "--pack", "256"),
-            "series": ("series", "--windows", "24,6,12", "--scaler", "zero"),
+            "series": ("series", "--windows", "24", "--prediction-length", "6", "--stride", "12", "--scaler", "zero"),
             "sound": ("sound", "--sound"),
             "codes": ("codes", "--length", "100"),
         }

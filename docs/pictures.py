@@ -198,11 +198,11 @@ def draw(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, ink in INKS.items():
         (folder / f"flow-{name}.svg").write_text(flow(ink), encoding="utf-8")
-    series = report(SERIES / "bin_f32", "--windows", "24,6,12", "--scaler", "zero")
+    series = report(SERIES / "bin_f32", "--windows", "24", "--prediction-length", "6", "--stride", "12", "--scaler", "zero")
     with tempfile.TemporaryDirectory() as scratch:
         gaps = with_nan(SERIES / "series_with_gaps.jsonl", Path(scratch, "co2_weekly.jsonl"))
-        missing = report(gaps, "--windows", "208,52,260", "--scaler", "zero", "--nan", "mask")
-    dropped, kept = (report(SERIES / "bin_f32", "--windows", "96,24", "--tail", tail) for tail in ("drop", "pad"))
+        missing = report(gaps, "--windows", "208", "--prediction-length", "52", "--stride", "260", "--scaler", "zero", "--nan", "mask")
+    dropped, kept = (report(SERIES / "bin_f32", "--windows", "96", "--prediction-length", "24", "--tail", tail) for tail in ("drop", "pad"))
     records = [figure.caption.split(":")[0] for figure in series.figures if figure.caption.startswith("record ")]
     pictures = {
         "gallery": (series.style, series.named(*records[:3])),

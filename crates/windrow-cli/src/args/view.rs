@@ -34,10 +34,9 @@ fn all() -> Vec<(&'static OptionRow, Vec<Of>)> {
 
 fn view_arg(view: &'static ViewInfo) -> Arg {
     let arg = Arg::new(view.name).long(view.name).help(view.help).group("view");
-    match (view.number, view.name) {
-        (_, "windows") => arg.value_name("C[,P[,S]]").value_parser(windows),
-        (Some(_), _) => arg.value_name("N").value_parser(value_parser!(u64)),
-        (None, _) => arg.action(clap::ArgAction::SetTrue),
+    match view.number {
+        Some(_) => arg.value_name("N").value_parser(value_parser!(u64)),
+        None => arg.action(clap::ArgAction::SetTrue),
     }
 }
 
@@ -66,11 +65,11 @@ impl Args for Cutting {
 impl FromArgMatches for Cutting {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let typed = |view: &'static ViewInfo| {
-            let number = |n: &u64| Map::from_iter([(view.number?.to_string(), Value::from(*n))]).into();
-            let given: Option<Map<String, Value>> = match (view.number, view.name) {
-                (_, "windows") => matches.get_one::<Map<String, Value>>(view.name).cloned(),
-                (Some(_), _) => matches.get_one::<u64>(view.name).and_then(number),
-                (None, _) => matches.get_flag(view.name).then(Map::new),
+            let given = match view.number {
+                Some(name) => matches
+                    .get_one::<u64>(view.name)
+                    .map(|n| Map::from_iter([(name.to_string(), Value::from(*n))])),
+                None => matches.get_flag(view.name).then(Map::new),
             };
             given.map(|given| (view, given))
         };
@@ -100,14 +99,6 @@ impl Cutting {
             return Err(Failure::usage(format!("--{} is an option of {of}", name.replace('_', "-"))));
         }
         let Some((view, number)) = &self.view else { return Ok(None) };
-        let twice = number.keys().find(|name| self.options.contains_key(*name));
-        if let Some(name) = twice {
-            let long = name.replace('_', "-");
-            return Err(Failure::usage(format!(
-                "--{long} is given twice: it is one of the numbers of --{}",
-                view.name
-            )));
-        }
         let named = |(typed, value): (String, Value)| {
             let option = view.options().find(|option| flag(option) == typed);
             (option.map_or(typed, |option| option.name.to_string()), value)
@@ -115,18 +106,6 @@ impl Cutting {
         let given = number.clone().into_iter().chain(self.options.clone().into_iter().map(named)).collect();
         Ok(Some(ViewRecipe::of(view.name, given)?))
     }
-}
-
-fn windows(text: &str) -> Result<Map<String, Value>, String> {
-    let numbers: Vec<u64> = text
-        .split(',')
-        .map(|n| n.trim().parse().map_err(|_| format!("{n:?} is not a whole number")))
-        .collect::<Result<_, _>>()?;
-    if numbers.len() > 3 {
-        return Err(format!("{} numbers, expected context[,prediction[,stride]]", numbers.len()));
-    }
-    let names = ["context_length", "prediction_length", "stride"];
-    Ok(names.iter().zip(numbers).map(|(name, n)| ((*name).to_string(), n.into())).collect())
 }
 
 #[cfg(test)]
@@ -152,17 +131,18 @@ mod tests {
     }
 
     #[test]
-    fn windows_take_one_to_three_numbers() {
-        assert_eq!(view("--windows 64,8,4")["windows"]["stride"], 4);
+    fn a_view_takes_one_number_and_the_others_have_their_names() {
+        assert_eq!(view("--windows 64 --prediction-length 8 --stride 4")["windows"]["stride"], 4);
         assert_eq!(view("--windows 64")["windows"]["prediction_length"], 0);
-        assert_eq!(cutting("--windows 64,8,4,2").unwrap_err(), ErrorKind::ValueValidation);
-        assert_eq!(cutting("--windows 64,x").unwrap_err(), ErrorKind::ValueValidation);
+        assert_eq!(cutting("--windows 64,8").unwrap_err(), ErrorKind::ValueValidation);
     }
 
     #[test]
     fn views_of_series_have_the_options_that_python_has() {
         assert_eq!(
-            view("--windows 8,2 --tail pad --scaler Zero --nan mask --loss-on prediction"),
+            view(
+                "--windows 8 --prediction-length 2 --tail pad --scaler Zero --nan mask --loss-on prediction"
+            ),
             serde_json::json!({ "windows": {
                 "context_length": 8, "prediction_length": 2, "tail": "pad", "scaler": "zero", "nan": "mask",
                 "loss_on": "prediction",
@@ -183,7 +163,7 @@ mod tests {
             serde_json::json!({ "segments": { "length": 8, "buckets": [2, 4], "scaler": "max" } })
         );
         assert_eq!(
-            view("--windows 8,2 --scaler standard --per window --starts last"),
+            view("--windows 8 --prediction-length 2 --scaler standard --per window --starts last"),
             serde_json::json!({ "windows": {
                 "context_length": 8, "prediction_length": 2, "tail": "drop", "scaler": "zero", "per": "window", "starts": "last",
             } })
@@ -255,10 +235,6 @@ mod tests {
             ("--bins 8 --positions block", "--positions is an option of --pack"),
             ("--bins 8 --ignore-index 0", "--ignore-index is an option of --pack"),
             ("--records 8 --fields labels", "--fields is an option of --pack, --windows, --bins, --segments"),
-            (
-                "--windows 8,2 --prediction-length 3",
-                "--prediction-length is given twice: it is one of the numbers of --windows",
-            ),
             ("--records 8 --stack", "--stack is an option of --rows"),
         ] {
             let failure = cutting(options).unwrap().view().unwrap_err();

@@ -12,7 +12,7 @@ const EXAMPLES: &[(&str, [&str; 2])] = &[
     ("peek", ["windrow peek corpus/ -n 3", "windrow peek tokens/ --index -1 --tokenizer cl100k_base"]),
     (
         "report",
-        ["windrow report tokens/ -o page.html", "windrow report series.npy -o page.html --windows 512,96"],
+        ["windrow report tokens/ -o page.html", "windrow report series.npy -o page.html --windows 512 --prediction-length 96"],
     ),
     (
         "download",

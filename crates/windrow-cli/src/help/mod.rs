@@ -13,7 +13,7 @@ use crate::text;
 
 /// Headings of options that only `--help` lists: some of them, and what shows all.
 const LONG: [(&str, &str); 3] = [
-    ("How to cut", "--pack N, --windows C[,P[,S]], … how records are cut: see `windrow help views`"),
+    ("How to cut", "--pack N, --windows N, … how records are cut: see `windrow help views`"),
     ("How to open", "--format NAME, --dtype DTYPE, … how data is opened: see `windrow help data`"),
     (OF_FORMAT, "--max-shard-bytes BYTES, … options of one format: see --help"),
 ];

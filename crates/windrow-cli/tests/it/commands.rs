@@ -168,7 +168,7 @@ fn dummy_is_the_same_for_the_same_seed() {
 #[test]
 fn bench_measures_each_kind_of_view() {
     let desk = tokens();
-    for view in ["--pack 8", "--pack 8 --eos 256", "--records 8", "--windows 4,2,1", "--crop 4", "--bins 16"]
+    for view in ["--pack 8", "--pack 8 --eos 256", "--records 8", "--windows 4 --prediction-length 2 --stride 1", "--crop 4", "--bins 16"]
     {
         let ran = desk.windrow(&format!("bench tok {view} --batch-size 2 --seconds 0.05 --num-threads 1 --json"));
         assert!(ran.json()["per_second"]["samples"].as_f64().unwrap() > 0.0, "{view}: {ran:?}");
@@ -248,8 +248,8 @@ fn views_of_series_take_their_options() {
     desk.write("s.jsonl", "{\"sequence\": [0, 10, 20, NaN, 40, 50]}\n{\"sequence\": [1, 2, 3]}\n");
     let bench = "bench s.jsonl --batch-size 1 --seconds 0.05 --num-threads 1 --json";
     for (view, samples) in [
-        ("--windows 3,1,2 --scaler zero --nan mask --loss-on prediction", 2),
-        ("--windows 3,1,2 --tail pad", 3),
+        ("--windows 3 --prediction-length 1 --stride 2 --scaler zero --nan mask --loss-on prediction", 2),
+        ("--windows 3 --prediction-length 1 --stride 2 --tail pad", 3),
         ("--segments 3 --buckets 2,3 --scaler max", 3),
     ] {
         let ran = desk.windrow(&format!("{bench} {view}"));
@@ -271,7 +271,7 @@ fn views_of_series_take_their_options() {
     assert!(said.contains("a bucket of 4 positions, expected 1 to 3"), "{said}");
 
     let traced =
-        "trace s.jsonl --windows 3,1,2 --tail pad --scaler max --no-shuffle --batch-size 1 --step 1 --json";
+        "trace s.jsonl --windows 3 --prediction-length 1 --stride 2 --tail pad --scaler max --no-shuffle --batch-size 1 --step 1 --json";
     let read = &desk.windrow(traced).json()["rows"][0]["reads"][0];
     assert_eq!((&read["record"], &read["start"], &read["len"]), (&json!(0), &json!(2), &json!(4)));
 }

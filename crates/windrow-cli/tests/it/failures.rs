@@ -53,7 +53,7 @@ fn a_command_line_that_makes_no_sense_exits_2() {
         "trace tok --pack 8",
         "trace tok --pack 8 --crop 8 --step 0",
         "trace tok --pack 8 --step 0 --rank 1",
-        "trace tok --windows 1,2,3,4 --step 0",
+        "trace tok --windows 1,2 --step 0",
         "trace plan.json --step 0 --seed 3",
         "bench tok --pack 0",
         "bench tok --seconds -1",

@@ -34,11 +34,11 @@ fn page(desk: &Desk, name: &str) -> String {
 fn a_page_is_written_and_its_numbers_are_printed() {
     let desk = Desk::new();
     series(&desk);
-    let said = desk.windrow("report s.jsonl -o r.html --windows 2,1,2").done();
+    let said = desk.windrow("report s.jsonl -o r.html --windows 2 --prediction-length 1 --stride 2").done();
     assert!(said.starts_with("r.html: ") && said.ends_with("from all of 3 records\n"), "{said}");
     let html = page(&desk, "r.html");
     assert!(html.contains("windows(width=3,stride=2,tail=drop)"), "{html}");
-    let printed = desk.windrow("report s.jsonl -o r.html --overwrite --windows 2,1,2 --json").json();
+    let printed = desk.windrow("report s.jsonl -o r.html --overwrite --windows 2 --prediction-length 1 --stride 2 --json").json();
     assert_eq!(
         printed,
         json!({

@@ -66,7 +66,7 @@ fn options_are_named_as_they_are_typed() {
             "--loss-on prediction with --prediction-length 0",
         ),
         (
-            "bench series.jsonl --windows 64,0,8 --starts last".into(),
+            "bench series.jsonl --windows 64 --stride 8 --starts last".into(),
             "at: --stride\n  hint: leave --stride out, or --starts last",
         ),
         (

@@ -62,7 +62,7 @@ pub static VIEWS: &[ViewInfo] = &[
     },
     ViewInfo {
         name: "windows",
-        help: "Sliding windows: context, prediction (0), stride (context + prediction)",
+        help: "Sliding windows of N inputs before what is predicted",
         number: Some("context_length"),
         options: Windows::OPTIONS,
         arrange: Ok,
