@@ -167,6 +167,14 @@ def test_a_last_batch_without_a_row_for_each_rank_names_what_to_do(view: wr.View
     assert len(wr.Loader(view, global_batch_size=rows, drop_last=False, rank=0, world_size=3)) == 2
 
 
+def test_a_last_batch_is_not_kept_as_it_is_and_filled(view: wr.View) -> None:
+    with pytest.raises(wr.ConfigError, match='drop_last=False and last="repeat" were given'):
+        wr.Loader(view, 4, drop_last=False, last="repeat", rank=0, world_size=1)
+    with pytest.raises(wr.ConfigError, match='last="fill"') as error:
+        wr.Loader(view, 4, last="fill", rank=0, world_size=1)  # type: ignore[arg-type]
+    assert error.value.hint == 'last="repeat", or leave it out'
+
+
 def test_a_repeated_last_batch_is_full_and_counted(view: wr.View) -> None:
     rows = 100
     loaders = [

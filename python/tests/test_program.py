@@ -91,7 +91,7 @@ def test_a_plan_is_the_recipe_of_a_loader(tmp_path: Path, monkeypatch: pytest.Mo
         (wr.Loader(web.windows(4, prediction_length=2, stride=3, tail="pad"), batch_size=4, seed=5, rank=0, world_size=2, last="repeat"),
          ["web.bin", "--windows", "4", "--prediction-length", "2", "--stride", "3", "--tail", "pad", "--batch-size", "4", "--world-size", "2", "--seed", "5", "--last", "repeat"]),
         (wr.Loader(code.pack(8, shifted=True), global_batch_size=6, shuffle=False, drop_last=False, rank=0, world_size=1),
-         ["cöde.bin", "--pack", "8", "--shifted", "--global-batch-size", "6", "--no-shuffle", "--keep-last"]),
+         ["cöde.bin", "--pack", "8", "--shifted", "--global-batch-size", "6", "--no-shuffle", "--no-drop-last"]),
         (wr.Loader(web.bins(16, "first_fit"), batch_size=1, seed=3, rank=0, world_size=1),
          ["web.bin", "--bins", "16", "--strategy", "first_fit", "--batch-size", "1", "--seed", "3"]),
         (wr.Loader(wr.mix(mixed, stop="never"), batch_size=4, shuffle=shuffle, rank=0, world_size=1),

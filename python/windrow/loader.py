@@ -63,7 +63,7 @@ def _new(
         group: a ``ProcessGroup``, or one dimension of a ``DeviceMesh`` as ``mesh["dp"]``: its ranks share each batch, and
             processes of one rank in it read the same.
         whole: every ``for`` begins its epoch at the first batch, as validation wants; else it continues where the last one stopped.
-        last: ``"repeat"`` fills an epoch's last batch with the epoch's first samples, whatever ``drop_last`` says.
+        last: ``"repeat"`` fills an epoch's last batch with the epoch's first samples; not with ``drop_last=False``.
         skip: ``[(from, to), …]``: positions of the run to leave out, counted over its epochs and over all ranks, ``to`` not among
             them. The batch after a skip begins at ``to``; what comes before it ends as an epoch does. A state at or before ``from``
             of the same run without it continues.

@@ -175,7 +175,7 @@ mod tests {
             "--store-option headers.Authorization=…",
         );
         check("windrow tokenize x", "@block_sums=false@", "--no-block-sums");
-        check("windrow bench x", "@drop_last=false@, @row_columns@", "--keep-last, --row-columns");
+        check("windrow bench x", "@drop_last=false@, @row_columns@", "--no-drop-last, --row-columns");
         check("windrow bench x", "@scaler@ is for @collate@", "--scaler is for collate= (in Python)");
         check(
             "windrow peek x",

@@ -74,10 +74,9 @@ const fn word(
 
 /// What is spelt as a whole.
 pub const WORDS: &[Word] = &[
-    word("drop_last=false", ".last_batch(LastBatch::Keep)", "drop_last=False", "--keep-last"),
-    word("drop_last=true", ".last_batch(LastBatch::Drop)", "drop_last=True", "no --keep-last"),
-    word("dropping_last", "with LastBatch::Drop", "with drop_last", "without --keep-last"),
-    word("last=repeat", ".last_batch(LastBatch::Repeat)", "last=\"repeat\"", "last=\"repeat\" (in Python)"),
+    word("drop_last=true", ".drop_last(true)", "drop_last=True", "no --no-drop-last"),
+    word("dropping_last", "with .drop_last(true)", "with drop_last", "without --no-drop-last"),
+    word("last=repeat", ".last(LastBatch::Repeat)", "last=\"repeat\"", "--last repeat"),
     word("shuffle=true", ".shuffle(true)", "shuffle=True", "--shuffle on"),
     word("shuffle=false", ".shuffle(false)", "shuffle=False", "--no-shuffle"),
     word("read_record", "Dataset::row", "ds[i]", "`windrow peek`"),
@@ -106,13 +105,10 @@ pub const WORDS: &[Word] = &[
 /// Options that frontends call by names of their own: of the mark, of Rust, of Python. What is typed for one is a matter of the
 /// command line.
 pub const NAMES: &[(&str, &str, &str)] = &[
-    // The token that ends a document of raw token files; `eos` is that of views and of tokenizing.
-    ("document_eos", "eos", "eos"),
     // The dtype of values that are delivered or written; `dtype` is that of the files.
     ("as_dtype", "dtype", "dtype"),
     // The columns of the view of rows; `columns` are those that are opened.
     ("row_columns", "columns", "columns"),
-    ("split", "part", "split"),
 ];
 
 static FRONTEND: RwLock<Frontend> = RwLock::new(Frontend::Rust);
@@ -315,12 +311,12 @@ mod tests {
         check("@fit=(0.0, 0.7)@", ".fit((0.0, 0.7))", "fit=(0.0, 0.7)", "<fit Some(\"(0.0, 0.7)\")>");
         check(
             r#"@split="a@\"b"@ here"#,
-            r#".part("a@\"b") here"#,
+            r#".split("a@\"b") here"#,
             r#"split="a@\"b" here"#,
             r#"<split Some("\"a@\\\"b\"")> here"#,
         );
         check("@the eos@ was given", "eos was given", "eos was given", "<eos None> was given");
-        check("@drop_last=false@", ".last_batch(LastBatch::Keep)", "drop_last=False", "--keep-last");
+        check("@last=repeat@", ".last(LastBatch::Repeat)", "last=\"repeat\"", "--last repeat");
         check(
             "@blocks=size=9,pool=2@",
             ".shuffle(Blocks::new().size(9).pool(2))",

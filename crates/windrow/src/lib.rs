@@ -88,7 +88,7 @@ pub use run::builder::LoaderBuilder;
 pub use run::compared::{Comparison, PlanDifference, compare};
 pub use run::metrics::{metrics, prometheus};
 pub use run::mixing::Mixing;
-pub use run::options::LOADER;
+pub use run::options::{LOADER, last_batch};
 pub use run::ranks;
 pub use run::recipe::Recipe;
 pub use run::traced::{TracedRead, TracedRow, trace_row};

@@ -1,7 +1,7 @@
 //! In which order samples come, and how many to a batch.
 
 use clap::Args;
-use windrow::{LOADER, LoaderBuilder, Paths, Recipe, RecipePart, Shuffle, ViewRecipe};
+use windrow::{LOADER, LastBatch, LoaderBuilder, Paths, Recipe, RecipePart, Shuffle, ViewRecipe, last_batch};
 
 use super::Opening;
 use crate::failure::Failure;
@@ -23,8 +23,8 @@ pub(crate) struct Ordering {
     /// The order of the records: --shuffle off
     #[arg(long, conflicts_with = "shuffle")]
     no_shuffle: bool,
-    #[arg(long, help = of_row("drop_last"))]
-    keep_last: bool,
+    #[arg(long, conflicts_with = "last", help = of_row("drop_last"))]
+    no_drop_last: bool,
     #[arg(long, value_name = "HOW", value_parser = ["repeat"], help = of_row("last"))]
     last: Option<String>,
 }
@@ -42,7 +42,7 @@ impl Ordering {
             || self.seed.is_some()
             || self.shuffle.is_some()
             || self.no_shuffle
-            || self.keep_last
+            || self.no_drop_last
             || self.last.is_some()
     }
 
@@ -65,6 +65,7 @@ impl Ordering {
         view: ViewRecipe,
         global_batch_size: u64,
     ) -> Result<Recipe, Failure> {
+        let last = last_batch(!self.no_drop_last, self.last.as_deref())?;
         let part = RecipePart { path, options: opening.options()?, view, dtype: None };
         Ok(Recipe {
             version: 1,
@@ -77,8 +78,8 @@ impl Ordering {
             shuffle: self.shuffle.clone().unwrap_or((!self.no_shuffle).into()),
             seed: self.seed.unwrap_or(0),
             global_batch_size,
-            drop_last: !self.keep_last,
-            repeat_last: self.last.is_some(),
+            drop_last: last == LastBatch::Drop,
+            repeat_last: last == LastBatch::Repeat,
             skip: Vec::new(),
             plan: None,
         })

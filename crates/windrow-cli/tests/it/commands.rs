@@ -383,7 +383,7 @@ fn a_batch_size_is_of_each_rank_as_in_a_loader() {
     desk.windrow(&format!("trace {given} --batch-size {} --step 0", u64::MAX)).failed(2);
     desk.windrow("trace tok --pack 4 --batch-size 2 --world-size 0 --step 0").failed(2);
     // bench names no rows.
-    desk.windrow("bench tok --pack 4 --keep-last --seconds 0.05").done();
+    desk.windrow("bench tok --pack 4 --no-drop-last --seconds 0.05").done();
     desk.windrow("bench tok --pack 4 --global-batch-size 2 --seconds 0.05").done();
 }
 

@@ -119,7 +119,7 @@ fn hints_name_options_of_the_command_line() {
     desk.windrow("tokenize a.jsonl --tokenizer bytes --out tok").done();
     // Fewer samples than a batch has rows.
     let err = desk.windrow("bench tok --pack 2").failed(2);
-    assert!(err.contains("or --keep-last"), "{err}");
+    assert!(err.contains("or --no-drop-last"), "{err}");
     let err = desk.windrow("bench a.jsonl --pack 2").failed(2);
     assert!(err.contains("read records with `windrow peek`") && !err.contains("ds[i]"), "{err}");
 }

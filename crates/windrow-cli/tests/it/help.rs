@@ -65,7 +65,7 @@ fn help_tells_of_commands_and_of_what_they_share() {
         ("views", "--segments <N>"),
         ("pack", "--shifted"),
         ("bins", "--strategy <STRATEGY>"),
-        ("order", "--keep-last"),
+        ("order", "--no-drop-last"),
         ("data", "--mask-column"),
         ("environment", "WINDROW_STORE_OPTIONS"),
     ] {

@@ -20,7 +20,7 @@ fn read(desk: &Desk, name: &str) -> Value {
     serde_json::from_slice(&fs::read(desk.path(name)).unwrap()).unwrap()
 }
 
-const OPTIONS: &str = "--pack 4 --batch-size 2 --seed 9 --keep-last";
+const OPTIONS: &str = "--pack 4 --batch-size 2 --seed 9 --no-drop-last";
 
 #[test]
 fn a_plan_reads_as_the_options_that_it_was_made_of() {
@@ -35,7 +35,7 @@ fn a_plan_reads_as_the_options_that_it_was_made_of() {
     }
     assert!(desk.windrow("inspect plan.json --mixing").done().contains("effective blocks"));
 
-    desk.windrow("plan a --pack 4 --batch-size 2 --seed 8 --keep-last -o other.json").done();
+    desk.windrow("plan a --pack 4 --batch-size 2 --seed 8 --no-drop-last -o other.json").done();
     assert_eq!(desk.windrow("diff plan.json plan.json").done(), "the same batches\n");
     let differs = desk.windrow("diff plan.json other.json");
     assert!(differs.out.contains("seed: 9 in A, 8 in B"), "{differs:?}");

@@ -50,7 +50,7 @@ fn options_are_named_as_they_are_typed() {
         ),
         (
             "bench toks --pack 8 --batch-size 1000000".into(),
-            "without --keep-last there would never be one\n  hint: choose a smaller batch size, or --keep-last",
+            "without --no-drop-last there would never be one\n  hint: choose a smaller batch size, or --no-drop-last",
         ),
         ("bench series.jsonl --segments 64 --shuffle blocks".into(), "choose --shuffle on, or a view"),
         (

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
-use windrow::{Error, LastBatch, LoaderBuilder, State};
+use windrow::{Error, LastBatch, LoaderBuilder, State, last_batch};
 use windrow_core::plan::Cursor;
 
 use crate::loader::batches::Batches;
@@ -458,22 +458,14 @@ pub(crate) fn _loader(
             return Err(raise(py, &error));
         }
     };
-    let last = match given.last.as_deref() {
-        None if given.drop_last => LastBatch::Drop,
-        None => LastBatch::Keep,
-        Some("repeat") => LastBatch::Repeat,
-        Some(other) => {
-            let error = Error::config(format!("last={other:?}")).hint("last=\"repeat\", or None");
-            return Err(raise(py, &error));
-        }
-    };
+    let last = last_batch(given.drop_last, given.last.as_deref()).or_raise(py)?;
     let skip: Vec<(u64, u64)> = given.skip.iter().flatten().map(|(from, to)| (from.0, to.0)).collect();
     let order = shuffle(&given.shuffle, builder.part_names())?;
     let ranks = Ranks::new(py, given.rank, given.world_size, given.group)?;
     let builder = builder
         .shuffle(order)
         .seed(given.seed.0)
-        .last_batch(last)
+        .last(last)
         .skip(&skip)
         .epochs(given.epochs.map(|e| e.0))
         .num_threads(given.num_threads.map(Count::size))

@@ -99,15 +99,21 @@ impl LoaderBuilder {
         self
     }
 
-    /// What becomes of an epoch's last batch when it is not full.
+    /// Leaves an epoch's last batch out when it is not full, which is the default, or keeps it: it needs a row for each rank.
     #[must_use]
-    pub fn last_batch(mut self, last: LastBatch) -> Self {
+    pub fn drop_last(self, drop_last: bool) -> Self {
+        self.last(if drop_last { LastBatch::Drop } else { LastBatch::Keep })
+    }
+
+    /// What to do with an epoch's last batch when it is not full; [`LastBatch::Repeat`] fills it.
+    #[must_use]
+    pub fn last(mut self, last: LastBatch) -> Self {
         self.last = last;
         self
     }
 
     /// Leaves out positions of the run, each range as (the first, the first after it), counted over its epochs and over all
-    /// ranks: what follows a skip begins a batch, and what precedes it ends one, as [`LoaderBuilder::last_batch`] says of an
+    /// ranks: what follows a skip begins a batch, and what precedes it ends one, as [`LoaderBuilder::last`] says of an
     /// epoch's last. A state that has not come past the beginning of a skip may be one of the run without it.
     ///
     /// ```
@@ -217,6 +223,11 @@ impl LoaderBuilder {
             Shuffle::Blocks(blocks) => Some(blocks),
             Shuffle::Off | Shuffle::On | Shuffle::Parts(_) => None,
         }
+    }
+
+    /// The order as it was given.
+    pub(crate) fn order(&self) -> &Shuffle {
+        &self.shuffle
     }
 
     // The order with its numbers.

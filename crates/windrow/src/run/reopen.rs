@@ -54,7 +54,7 @@ impl Recipe {
             .shuffle(self.shuffle.clone())
             .seed(self.seed)
             .global_batch_size(self.global_batch_size)
-            .last_batch(self.last_batch())
+            .last(self.last_batch())
             .skip(&self.skip);
         if let Some(saved) = &self.plan {
             builder.plan()?.identity()?.check_saved(saved)?;

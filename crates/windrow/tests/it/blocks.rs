@@ -36,7 +36,7 @@ fn small(samples: &Samples) -> LoaderBuilder {
 fn an_epoch_has_every_sample_once_and_stays_near_its_blocks() {
     let folder = tempfile::tempdir().unwrap();
     let samples = samples(folder.path(), "a.bin", 1000);
-    let builder = small(&samples).last_batch(LastBatch::Keep);
+    let builder = small(&samples).drop_last(false);
     assert_eq!(order(&builder), "shuffle:block-v1(size=10,lanes=8,rows=3,pool=3)");
     let mut loader = builder.epochs(Some(2)).build().unwrap();
     let mut epochs = Vec::new();

@@ -20,7 +20,7 @@ fn pages(n: u64) -> (tempfile::TempDir, PathBuf) {
 
 fn batches(samples: &Samples, threads: usize) -> Vec<Batch> {
     let loader = samples.loader().batch_size(4).seed(3).rank(0, 1).epochs(Some(1));
-    let loader = loader.last_batch(LastBatch::Keep).num_threads(Some(threads)).build().unwrap();
+    let loader = loader.drop_last(false).num_threads(Some(threads)).build().unwrap();
     loader.map(Result::unwrap).collect()
 }
 
