@@ -85,7 +85,7 @@ def test_all_answers_are_those_of_the_batches_of_three_ranks(folder: Path, tmp_p
         for rank, batch in enumerate(of_ranks):
             extracted = wr.extract(file, step, rank=rank, world_size=RANKS)
             assert all((extracted[name] == array).all() for name, array in batch.items())
-    covered = wr.coverage(file, (0, n_steps), records=True)
+    covered = wr.coverage(file, (0, n_steps), list_records=True)
     by_rank = [wr.coverage(file, (0, n_steps), rank=rank, world_size=RANKS) for rank in range(RANKS)]
     assert covered["steps"] == n_steps
     for part, (name, lengths) in enumerate([("web", 60), ("code", 25)]):
@@ -185,7 +185,7 @@ def test_records_that_are_left_out_never_come_and_the_others_keep_their_numbers(
             found = wr.find(file, record, part=name)
             assert bool(found) == ((part, record) not in left_out)
             assert all(batches[f["step"]][f["row"]] == (part, record) for f in found)
-    covered = wr.coverage(file, (0, len(batches) // 2), records=True)["parts"]
+    covered = wr.coverage(file, (0, len(batches) // 2), list_records=True)["parts"]
     for part, n in enumerate((60, 25)):
         numbers = {r for start, end in covered[part]["record_ranges"] for r in range(start, end)}
         assert covered[part]["records_of"] == n and numbers == {r for rows in batches for p, r in rows if p == part}
@@ -293,9 +293,9 @@ def test_the_command_line_counts_records_as_exclude_does(tmp_path: Path) -> None
     view = wr.open(tmp_path / "tokens.jsonl", format="series-jsonl").records(4)
     file = plan(tmp_path / "plan.json", wr.Loader(view, batch_size=1, shuffle=False, exclude=[0, 2], rank=0, world_size=1))
     assert "record 3" in (said_of := said("trace", file, "--step", 1, "--tokenizer", "bytes")) and "| DDDD" in said_of
-    assert [read["step"] for read in shown("trace", file, "--record", 3)["read_by"]] == [1]
-    assert shown("trace", file, "--record", 2)["read_by"] == []
-    assert "leaves out some" in said("trace", file, "--record", 1, "--file", "tokens.jsonl", code=2)
+    assert [read["step"] for read in shown("find", file, "--record", 3)["read_by"]] == [1]
+    assert shown("find", file, "--record", 2)["read_by"] == []
+    assert "leaves out some" in said("find", file, "--record", 1, "--file", "tokens.jsonl", code=2)
 
 
 def test_rows_of_about_the_same_length_come_together(tmp_path: Path) -> None:

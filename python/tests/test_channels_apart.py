@@ -121,7 +121,7 @@ def test_trace_and_find_name_record_and_channel(data: wr.Dataset, series: list[n
     for item, expected in places.items():
         assert {(found["step"], found["row"]) for found in wr.find(loader, item)} == expected
     assert wr.find(loader, 1) == []
-    covered = wr.coverage(loader, (0, len(loader)), records=True)
+    covered = wr.coverage(loader, (0, len(loader)), list_records=True)
     assert covered["parts"][0]["records_of"] == 3 and covered["parts"][0]["record_ranges"] == [[0, 1], [2, 3]]
     with pytest.raises(wr.OutOfRangeError):
         wr.find(loader, 3)

@@ -237,7 +237,7 @@ def test_a_row_that_begins_with_an_eos_reads_nothing_of_the_record_before(tmp_pa
     read = [[(r["record"], r["start"], r["len"]) for r in wr.trace(loader, step)[0]["reads"]] for step in range(4)]
     assert read == [[(0, 0, 3)], [(1, 0, 2)], [(1, 2, 2)], [(3, 0, 2)]]
     assert [[at["step"] for at in wr.find(loader, record)] for record in range(4)] == [[0], [1, 2], [], [3]]
-    covered = wr.coverage(loader, (1, 4), records=True)["parts"][0]
+    covered = wr.coverage(loader, (1, 4), list_records=True)["parts"][0]
     assert (covered["records"], covered["values"], covered["record_ranges"]) == (2, 6, [[1, 2], [3, 4]])
 
 

@@ -339,7 +339,7 @@ def coverage(
     plan: Loader | dict[str, Any] | _Path,
     steps: tuple[SupportsIndex, SupportsIndex],
     *,
-    records: bool = False,
+    list_records: bool = False,
     rank: SupportsIndex | None = None,
     world_size: SupportsIndex | None = None,
 ) -> dict[str, Any]: ...

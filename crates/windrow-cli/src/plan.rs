@@ -47,9 +47,9 @@ pub(crate) struct OfRank {
 }
 
 impl OfRank {
-    /// Whether one was typed.
-    pub(crate) fn is_given(self) -> bool {
-        self.rank.is_some()
+    /// All rows of this number of ranks; of one rank where `None`.
+    pub(crate) fn of_all(world_size: Option<u64>) -> OfRank {
+        OfRank { rank: None, world_size }
     }
 
     /// The number of ranks, 1 where none was typed.

@@ -16,6 +16,7 @@ mod dummy;
 #[cfg(feature = "dac")]
 pub(crate) mod encode;
 mod extract;
+mod find;
 mod help;
 mod index;
 mod inspect;
@@ -104,6 +105,7 @@ pub(crate) enum Command {
     Verify(verify::Verify),
     Plan(Box<plan::Plan>),
     Trace(trace::Trace),
+    Find(find::Find),
     Diff(diff::Diff),
     Coverage(coverage::Coverage),
     Extract(extract::Extract),
@@ -134,6 +136,7 @@ impl Command {
             Command::Verify(_) => "verify",
             Command::Plan(_) => "plan",
             Command::Trace(_) => "trace",
+            Command::Find(_) => "find",
             Command::Diff(_) => "diff",
             Command::Coverage(_) => "coverage",
             Command::Extract(_) => "extract",
@@ -165,6 +168,7 @@ pub(crate) fn run(command: Command, out: &mut Out) -> Result<i32, Failure> {
         Command::Verify(args) => verify::run(&args, out),
         Command::Plan(args) => plan::run(&args, out),
         Command::Trace(args) => trace::run(&args, out),
+        Command::Find(args) => find::run(&args, out),
         Command::Diff(args) => diff::run(&args, out),
         Command::Coverage(args) => coverage::run(&args, out),
         Command::Extract(args) => extract::run(&args, out),

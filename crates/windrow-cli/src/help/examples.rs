@@ -12,7 +12,10 @@ const EXAMPLES: &[(&str, [&str; 2])] = &[
     ("peek", ["windrow peek corpus/ -n 3", "windrow peek tokens/ --index -1 --tokenizer cl100k_base"]),
     (
         "report",
-        ["windrow report tokens/ -o page.html", "windrow report series.npy -o page.html --windows 512 --prediction-length 96"],
+        [
+            "windrow report tokens/ -o page.html",
+            "windrow report series.npy -o page.html --windows 512 --prediction-length 96",
+        ],
     ),
     (
         "download",
@@ -116,7 +119,14 @@ const EXAMPLES: &[(&str, [&str; 2])] = &[
         "trace",
         [
             "windrow trace plan.json --step 10 --row 0",
-            "windrow trace tokens/ --pack 1024 --batch-size 32 --seed 1 --record 116",
+            "windrow trace tokens/ --pack 1024 --batch-size 32 --seed 1 --step 10",
+        ],
+    ),
+    (
+        "find",
+        [
+            "windrow find plan.json --record 116",
+            "windrow find tokens/ --pack 1024 --batch-size 32 --seed 1 --record 116",
         ],
     ),
     (

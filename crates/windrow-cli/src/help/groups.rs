@@ -33,7 +33,8 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
         &[
             ("plan", "Write the plan of a run: its data, view and order"),
             ("bench", "Measure how fast batches are made here"),
-            ("trace", "Show which bytes a step read, or which steps read a record"),
+            ("trace", "Show which bytes a step read"),
+            ("find", "Show which steps read a record"),
             ("coverage", "Show which files and records a range of steps read"),
             ("extract", "Write the batch of a step"),
             ("diff", "Compare two plans"),

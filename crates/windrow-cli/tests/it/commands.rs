@@ -168,9 +168,16 @@ fn dummy_is_the_same_for_the_same_seed() {
 #[test]
 fn bench_measures_each_kind_of_view() {
     let desk = tokens();
-    for view in ["--pack 8", "--pack 8 --eos 256", "--records 8", "--windows 4 --prediction-length 2 --stride 1", "--crop 4", "--bins 16"]
-    {
-        let ran = desk.windrow(&format!("bench tok {view} --batch-size 2 --seconds 0.05 --num-threads 1 --json"));
+    for view in [
+        "--pack 8",
+        "--pack 8 --eos 256",
+        "--records 8",
+        "--windows 4 --prediction-length 2 --stride 1",
+        "--crop 4",
+        "--bins 16",
+    ] {
+        let ran =
+            desk.windrow(&format!("bench tok {view} --batch-size 2 --seconds 0.05 --num-threads 1 --json"));
         assert!(ran.json()["per_second"]["samples"].as_f64().unwrap() > 0.0, "{view}: {ran:?}");
     }
     let said = desk.windrow("bench tok --pack 8 --batch-size 2 --seconds 0.05").done();
@@ -270,8 +277,7 @@ fn views_of_series_take_their_options() {
     let said = desk.windrow(&format!("{bench} --segments 3 --buckets 4")).failed(2);
     assert!(said.contains("a bucket of 4 positions, expected 1 to 3"), "{said}");
 
-    let traced =
-        "trace s.jsonl --windows 3 --prediction-length 1 --stride 2 --tail pad --scaler max --no-shuffle --batch-size 1 --step 1 --json";
+    let traced = "trace s.jsonl --windows 3 --prediction-length 1 --stride 2 --tail pad --scaler max --no-shuffle --batch-size 1 --step 1 --json";
     let read = &desk.windrow(traced).json()["rows"][0]["reads"][0];
     assert_eq!((&read["record"], &read["start"], &read["len"]), (&json!(0), &json!(2), &json!(4)));
 }
@@ -301,7 +307,7 @@ fn views_of_other_labels_read_no_token_more() {
 }
 
 #[test]
-fn trace_and_its_inverse_agree() {
+fn trace_and_find_agree() {
     let desk = tokens();
     let view = "--pack 4 --batch-size 3 --seed 9";
     let traced = desk.windrow(&format!("trace tok {view} --step 1 --row 2 --json")).json();
@@ -309,13 +315,13 @@ fn trace_and_its_inverse_agree() {
     let row = &traced["rows"][0];
     assert_eq!((&row["row"], &row["position"]), (&json!(2), &json!(5)));
     let read = &row["reads"][0];
-    let found = desk.windrow(&format!("trace tok {view} --record {} --json", read["record"])).json();
+    let found = desk.windrow(&format!("find tok {view} --record {} --json", read["record"])).json();
     let reader = json!({ "step": 1, "row": 2, "position": 5, "sample": row["sample"] });
     assert!(found["read_by"].as_array().unwrap().contains(&reader), "{found} lacks {reader}");
 
     // The same record by its number in its file: the second file holds one record.
     let found =
-        desk.windrow(&format!("trace tok {view} --file b-tokenized-samples.bin --record 0 --json")).json();
+        desk.windrow(&format!("find tok {view} --file b-tokenized-samples.bin --record 0 --json")).json();
     assert_eq!(found["record"], 3);
     let said = desk.windrow(&format!("trace tok {view} --step 1 --row 2")).done();
     assert!(said.contains("-tokenized-samples.bin  bytes "), "{said}");
@@ -378,7 +384,7 @@ fn a_batch_size_is_of_each_rank_as_in_a_loader() {
         assert!(err.contains("--batch-size N") && err.contains("--global-batch-size N"), "{err}");
     }
     desk.windrow(&format!("trace {given} --step 0")).failed(2);
-    desk.windrow(&format!("trace {given} --record 0")).failed(2);
+    desk.windrow(&format!("find {given} --record 0")).failed(2);
     desk.windrow(&format!("trace {given} --batch-size 2 --global-batch-size 4 --step 0")).failed(2);
     desk.windrow(&format!("trace {given} --batch-size {} --step 0", u64::MAX)).failed(2);
     desk.windrow("trace tok --pack 4 --batch-size 2 --world-size 0 --step 0").failed(2);

@@ -61,13 +61,13 @@ pub(crate) fn diff<'py>(
 /// Args:
 ///     plan: as for ``trace``.
 ///     steps: the first step and the one after the last, counted from the start of the run.
-///     records: also which records, as ``record_ranges``.
+///     list_records: also which records, as ``record_ranges``.
 ///     rank, world_size: only the rows of this rank.
 ///
 /// Returns:
 ///     A dict: ``steps``, how many there are, fewer than asked for where the run ends; ``parts``, a list of a dict for each view:
 ///     part, name (None without a mixture), samples, values and records (how many of them are distinct), records_of (how many it
-///     has), files (a list of dicts of file, bytes and values), and with ``records`` record_ranges, a list of [from, to]. Bytes and
+///     has), files (a list of dicts of file, bytes and values), and with ``list_records`` record_ranges, a list of [from, to]. Bytes and
 ///     values are counted as often as they were read.
 ///
 /// Raises:
@@ -83,12 +83,12 @@ pub(crate) fn diff<'py>(
 /// >>> part["samples"], part["values"], part["records"], part["files"][0]["bytes"]
 /// (2, 8, 1, 16)
 #[pyfunction]
-#[pyo3(signature = (plan, steps, *, records=false, rank=None, world_size=None, **unknown), text_signature = "(plan, steps, *, records=False, rank=None, world_size=None)")]
+#[pyo3(signature = (plan, steps, *, list_records=false, rank=None, world_size=None, **unknown), text_signature = "(plan, steps, *, list_records=False, rank=None, world_size=None)")]
 pub(crate) fn coverage<'py>(
     py: Python<'py>,
     plan: &Bound<'py, PyAny>,
     steps: (Count, Count),
-    records: bool,
+    list_records: bool,
     rank: Option<Count>,
     world_size: Option<Count>,
     unknown: Option<&Bound<'_, PyDict>>,
@@ -103,7 +103,7 @@ pub(crate) fn coverage<'py>(
     let (plan, rule, names) = plan_of(plan)?;
     let found = wait_while(py, move |is_wanted| -> Result<Value> {
         let rule = Steps { shard: shard(rank, world_size)?, ..rule };
-        let covered = plan.covered(&rule, steps.clone(), records, &Asked(is_wanted))?;
+        let covered = plan.covered(&rule, steps.clone(), list_records, &Asked(is_wanted))?;
         let parts = covered.parts.iter().zip(plan.feeds()).enumerate().map(|(number, (part, feed))| {
             let mut object = json!(part);
             object["part"] = json!(number);
