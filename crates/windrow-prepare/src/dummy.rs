@@ -16,22 +16,22 @@ use windrow_core::{DType, Error, Result};
 
 use super::Report;
 
-/// `n` random IDs below `vocab_size`: the same ones for the same seed, and the first ones of any longer row.
+/// `num_tokens` random IDs below `vocab_size`: the same ones for the same seed, and the first ones of any longer row.
 ///
 /// # Errors
 /// `Config` when there is no ID to choose from, or more than uint32 holds.
-pub fn dummy_tokens(vocab_size: u64, n: usize, seed: u64) -> Result<Vec<u32>> {
+pub fn create_dummy_data(vocab_size: u64, num_tokens: usize, seed: u64) -> Result<Vec<u32>> {
     check_vocab(vocab_size)?;
     let mut tokens = Vec::new();
-    reserve(&mut tokens, n).map_err(|e| e.hint("write them to a file with `windrow dummy`"))?;
-    tokens.extend((0..n as u64).map(|i| token(vocab_size, seed, i)));
+    reserve(&mut tokens, num_tokens).map_err(|e| e.hint("write them to a file with `windrow dummy`"))?;
+    tokens.extend((0..num_tokens as u64).map(|i| token(vocab_size, seed, i)));
     Ok(tokens)
 }
 
 /// The bytes of the file that [`dummy`] writes, in blocks: to go elsewhere than into a file.
 ///
 /// # Errors
-/// `Config` as [`dummy_tokens`], or when `tokens` is 0.
+/// `Config` as [`create_dummy_data`], or when `tokens` is 0.
 pub fn dummy_blocks(vocab_size: u64, tokens: u64, seed: u64) -> Result<impl Iterator<Item = Vec<u8>>> {
     const AT_ONCE: u64 = 1 << 16;
     check_vocab(vocab_size)?;
@@ -48,7 +48,7 @@ pub fn dummy_blocks(vocab_size: u64, tokens: u64, seed: u64) -> Result<impl Iter
 /// Writes `tokens` random IDs as a headerless uint32 file, which `format` reads, and its manifest `<out>.windrow.json`.
 ///
 /// # Errors
-/// `Config` as [`dummy_tokens`], or when `tokens` is 0; `Exists` when the file is there, of other numbers, and
+/// `Config` as [`create_dummy_data`], or when `tokens` is 0; `Exists` when the file is there, of other numbers, and
 /// `overwrite` is not set; `Io`.
 pub fn dummy(
     format: &dyn Format,
@@ -151,7 +151,7 @@ mod tests {
         let path = folder.path().join("d.bin");
         assert!(!dummy(&Tokens, &path, 100, 70_000, 5, false).unwrap().unchanged);
         let want: Vec<u8> =
-            dummy_tokens(100, 70_000, 5).unwrap().iter().flat_map(|t| t.to_le_bytes()).collect();
+            create_dummy_data(100, 70_000, 5).unwrap().iter().flat_map(|t| t.to_le_bytes()).collect();
         assert_eq!(files::read(&path).unwrap(), want);
         assert!(dummy(&Tokens, &path, 100, 70_000, 5, false).unwrap().unchanged);
         assert_eq!(dummy(&Tokens, &path, 100, 70_000, 6, false).unwrap_err().kind(), Kind::Exists);
@@ -165,10 +165,10 @@ mod tests {
 
     #[test]
     fn ids_cover_the_vocabulary() {
-        let mut seen = dummy_tokens(7, 1000, 0).unwrap();
+        let mut seen = create_dummy_data(7, 1000, 0).unwrap();
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen, [0, 1, 2, 3, 4, 5, 6]);
-        assert_eq!(dummy_tokens(0, 1, 0).unwrap_err().kind(), Kind::Config);
+        assert_eq!(create_dummy_data(0, 1, 0).unwrap_err().kind(), Kind::Config);
     }
 }

@@ -57,7 +57,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-pub use dummy::{dummy, dummy_blocks, dummy_tokens};
+pub use dummy::{create_dummy_data, dummy, dummy_blocks};
 pub use encode::{Encode, Encoded, LinePlace};
 pub use fields::{Fields, Takes};
 pub use ids::Ids;

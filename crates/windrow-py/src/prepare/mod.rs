@@ -101,7 +101,7 @@ pub(crate) fn create_dummy_data(
             .hint("write them to a file with `windrow dummy`");
         return Err(raise(py, &error));
     }
-    let tokens = wait_for(py, move || prepare::dummy_tokens(vocab_size.0, num_tokens.size(), seed.0))?;
+    let tokens = wait_for(py, move || prepare::create_dummy_data(vocab_size.0, num_tokens.size(), seed.0))?;
     numpy_ready(py)?;
     Ok(tokens.into_pyarray(py))
 }

@@ -22,7 +22,7 @@ use windrow_formats::Tokens;
 pub use windrow_prepare::{
     CHECKPOINT_BYTES, Encode, Encoded, Fields, Findings, Ids, IndexOptions, LinePlace, MAX_SKIPPED, Problem,
     Progress, Remainder, Report, Skipped, SkippedRecord, State, Takes, TokenizeOptions, Track, Verified,
-    VerifyOptions, Watch, Writer, convert, dummy_blocks, dummy_tokens, manifest_of, text_of,
+    VerifyOptions, Watch, Writer, convert, create_dummy_data, dummy_blocks, manifest_of, text_of,
 };
 
 use crate::opening::formats::formats;
