@@ -110,8 +110,8 @@ def tokenize(
             ``out`` a split (``corpus.zarr/train``), ``"megatron"`` (``tokens.bin``, ``tokens.idx``), ``"shards"``
             (``meta.json``), ``"datatrove"`` (``.ds`` with its index).
         sample_size: tokens per sample, documents packed one after the other; None makes each document a record.
-        eos: the ID that ends a document: ``"auto"`` the tokenizer's own, an ID, a token's name, None or ``"none"``.
-            ``"append"`` is ``"auto"`` with ``append_eos``.
+        eos: the ID to write after each document, where documents are packed or joined: ``"auto"`` is the tokenizer's own; or an ID,
+            a token's name, None or ``"none"``. ``"append"`` is ``"auto"`` with ``append_eos``.
         text_field: key of the text in a line, or the column of rows: ``"meta.text"`` is the key ``text`` in the column
             ``meta``, or in a dict there. Of WebDataset a suffix: ``"txt"``, or ``"json.text"``.
         mask_field: key of a loss mask beside the text, or its column: a list with 1 or True for each token that is learned, else 0 or
@@ -207,7 +207,7 @@ def write(
         dtype: dtype of a stored number. None takes that of the first record: an array's own; of a list float32, int64 for
             whole numbers, and uint32 in formats of token IDs (int32 in Megatron's). It is never guessed from how large the
             numbers are: ``dtype="uint16"`` halves a small vocabulary's file. Codes are int16, flat-tokens always uint32.
-        eos: a token ID put after every record, also after one that ends with it already. ``open(out, document_eos=…)`` cuts a token
+        eos: the ID to write after each record, also after one that ends with it already. ``open(out, document_eos=…)`` cuts a token
             file there.
         vocab_size: token IDs must be below this. The manifest keeps it, so that opening does not check again.
         append: continue behind the records that are there, stored as they are; nothing there is fine. flat-tokens only.

@@ -39,8 +39,8 @@ pub struct TokenizeOptions {
     pub to: Arc<dyn WriteFormat>,
     /// Tokens per sample, documents packed one after the other; `None` makes each document a record.
     pub sample_size: Option<u64>,
-    /// The token ID appended to each document: with a sample size, in a stream, and else, where each document is a
-    /// record, if `append_eos` is set.
+    /// The ID to write after each document, where documents are packed or joined: with a sample size, or in a stream; where each
+    /// document is a record, if `append_eos` is set.
     pub eos: Option<i64>,
     /// Appends `eos` to documents of variable length too.
     pub append_eos: bool,

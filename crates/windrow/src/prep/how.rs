@@ -20,7 +20,8 @@ pub static TOKENIZING: &[OptionRow] = &[
     OptionRow::new(
         "eos",
         Takes::Text("auto|append|ID|none"),
-        "What ends a document: the tokenizer's own token, an ID, a token's name, or none; append is auto with append_eos.",
+        "The ID to write after each document, where documents are packed or joined: auto is the tokenizer's own; or an ID, a token's \
+         name, none; append is auto with append_eos.",
     )
     .or(|| "auto".into()),
     OptionRow::new("append_eos", Takes::On, "End documents with it where each is a record, too."),

@@ -37,7 +37,7 @@ view! {
             /// Inputs of a block.
             length: u64,
         }
-        /// A token ID put after every record; with documents it ends one wherever it is.
+        /// The ID to put after each record in the blocks; with documents it ends one wherever it is.
         #[serde(default, skip_serializing_if = "is_default")]
         eos: Option<i64> as i64,
         /// Make every token a target of one row, its input the token before, or 0 where the row or a record begins.

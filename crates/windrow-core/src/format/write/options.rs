@@ -16,7 +16,7 @@ use crate::store::parse_size;
 pub struct WriteOptions {
     /// dtype of a stored number; `None` takes that of the source, float32 where its numbers are scaled.
     pub dtype: Option<DType>,
-    /// A token ID put after every record.
+    /// The ID to write after each record, also after one that ends with it already.
     pub eos: Option<i64>,
     /// Token IDs must be below this; the manifest says so then, and they are not checked again.
     pub vocab_size: Option<u64>,
