@@ -1,4 +1,4 @@
-//! Words that other programs have for what a command of windrow does.
+//! Words that other programs have for what a command of windrow does, and names that options of it had.
 
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -22,19 +22,41 @@ const NEAR: &[(&[&str], &str)] = &[
     (&["recipe"], "`windrow plan` writes the plan of a run"),
 ];
 
-/// Names the command that does what was typed, where there is no command of that name.
+/// Options that were called otherwise, of which a similar name is another option, and what does it here.
+const RENAMED: &[(&str, &str)] = &[
+    (
+        "--eos",
+        "--document-eos ID is the EOS token in raw token files; --eos is an option of --pack and `windrow tokenize`",
+    ),
+    ("--keep-last", "--no-drop-last keeps the last batch"),
+    ("--no-durable", "--no-fsync does not wait for the disk"),
+    ("--record", "`windrow find PLAN --record N` shows which steps read a record"),
+];
+
+/// Names the command or the option that does what was typed, where there is none of that name.
 pub(crate) fn hint(error: &Error) -> Option<&'static str> {
-    if error.kind() != ErrorKind::InvalidSubcommand {
-        return None;
+    let typed = |context| match error.get(context) {
+        Some(ContextValue::String(typed)) => Some(typed.as_str()),
+        _ => None,
+    };
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let typed = typed(ContextKind::InvalidSubcommand)?;
+            NEAR.iter().find(|(words, _)| words.contains(&typed)).map(|(_, hint)| *hint)
+        }
+        ErrorKind::UnknownArgument => {
+            let typed = typed(ContextKind::InvalidArg)?;
+            RENAMED.iter().find(|(name, _)| *name == typed).map(|(_, hint)| *hint)
+        }
+        _ => None,
     }
-    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    NEAR.iter().find(|(words, _)| words.contains(&typed.as_str())).map(|(_, hint)| *hint)
 }
 
 /// The error with that as its tip.
 pub(crate) fn with_nearest(mut error: Error) -> Error {
     if let Some(hint) = hint(&error) {
         error.remove(ContextKind::SuggestedSubcommand);
+        error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
     error

@@ -119,6 +119,31 @@ fn words_of_other_programs_lead_to_a_command() {
 }
 
 #[test]
+fn names_that_options_had_lead_to_those_that_they_have() {
+    let desk = Desk::new();
+    for (typed, option) in [
+        ("bench x --keep-last", "--no-drop-last"),
+        ("inspect x --eos 3", "--document-eos"),
+        ("trace x --step 1 --record 3", "windrow find"),
+        ("index x --no-durable", "--no-fsync"),
+    ] {
+        let err = desk.windrow(typed).failed(2);
+        assert!(
+            err.contains(&format!("tip: {option}")) || err.contains(&format!("tip: `{option}")),
+            "{typed}: {err}"
+        );
+        let object = desk.windrow(&format!("{typed} --json")).json();
+        assert!(object["error"]["hint"].as_str().is_some_and(|hint| hint.contains(option)), "{object}");
+    }
+    for (typed, option) in
+        [("bench x --threads 2", "--num-threads"), ("peek x --verify", "--verify-checksums")]
+    {
+        let err = desk.windrow(typed).failed(2);
+        assert!(err.contains(&format!("a similar argument exists: '{option}'")), "{typed}: {err}");
+    }
+}
+
+#[test]
 fn values_of_options_are_completed() {
     let desk = Desk::new();
     let script = desk.windrow("completions bash").done();

@@ -46,14 +46,18 @@ pub(crate) fn near(py: Python<'_>, given: &str, names: Vec<String>) -> PyResult<
     Ok(found.extract::<Vec<String>>()?.into_iter().next())
 }
 
-/// Options of other libraries, and what they are called here.
-const RENAMED: [(&str, &str); 23] = [
+/// Options as other libraries call them, or windrow once did, and what they are called here.
+const RENAMED: [(&str, &str); 28] = [
     ("batch", "batch_size"),
     ("block_size", "length"),
     ("collate_fn", "collate"),
     ("context_len", "context_length"),
     ("drop_remainder", "drop_last"),
+    ("durable", "fsync"),
+    ("eos", "document_eos"),
+    ("eos_id", "document_eos"),
     ("eos_id", "eos"),
+    ("eos_token_id", "document_eos"),
     ("eos_token_id", "eos"),
     ("generator", "seed"),
     ("horizon", "prediction_length"),
@@ -70,6 +74,7 @@ const RENAMED: [(&str, &str); 23] = [
     ("seq_length", "length"),
     ("text_column", "text_field"),
     ("threads", "num_threads"),
+    ("verify", "verify_checksums"),
     ("workers", "num_threads"),
 ];
 
