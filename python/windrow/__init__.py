@@ -58,7 +58,7 @@ from windrow.scaling import inverse
 from windrow.view import mix
 
 if TYPE_CHECKING:
-    from windrow import jax, prep, testing, torch
+    from windrow import compat, jax, prep, testing, torch
 
 __all__ = [
     "Blocks",
@@ -108,8 +108,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when they are first used: most programs need neither torch nor many machines.
-    if name in ("jax", "prep", "testing", "torch"):
+    # Imported when they are first used: most programs need neither torch nor many machines, nor the names of other packages.
+    if name in ("compat", "jax", "prep", "testing", "torch"):
         import importlib
 
         return importlib.import_module(f"windrow.{name}")

@@ -8,3 +8,19 @@
 
 Their defects are not kept: what would have been silently wrong is an error that names the file and the place.
 """
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from windrow.compat import data_forager, dia, foundation_ts, oxidizr, seqax
+
+__all__ = ["data_forager", "dia", "foundation_ts", "oxidizr", "seqax"]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when they are first used: two of them need torch.
+    if name in __all__:
+        import importlib
+
+        return importlib.import_module(f"windrow.compat.{name}")
+    raise AttributeError(f"module 'windrow.compat' has no attribute {name!r}")
