@@ -140,3 +140,69 @@ def test_an_option_that_is_another_ones_is_refused_with_the_one_that_is_meant(tm
     with pytest.raises(wr.ConfigError, match="eos is not an option of bins"):
         ds._view("bins", {"length": 8, "eos": 1}, None, 0)
     assert typing.get_type_hints(dataset.rows, vars(_native) | {"View": wr.View})["stack"] is bool
+
+
+# Options that the command line calls by another name than Python and Rust, and what their own name is there.
+OTHER_FLAGS = {
+    ("codes", "codebook_size"): "codebook",  # the size that the pages of `report` show
+    ("windows", "channels"): "window_channels",  # a number of channels, of codes
+    ("rows", "columns"): "row_columns",  # the columns that are opened
+    ("open", "tokenizer"): "made_with",  # what `peek` and `trace` decode with
+}
+
+
+def test_one_thing_has_one_name() -> None:
+    rows = {(table, option["name"]): option["flag"] for table, options in {**TABLES, **VIEWS}.items() if table != "views" for option in options}
+    assert {key: flag for key, flag in rows.items() if flag not in (key[1], f"no_{key[1]}")} == OTHER_FLAGS
+
+
+# What a function takes and its command does not: objects of Python, and what a command shows on stderr.
+OF_FUNCTIONS = {
+    "tokenize": {"inputs", "text_function", "vocab_size", "progress", "options"},
+    "index": {"path", "progress"},
+    "convert": {"ds_or_path", "progress", "options"},
+    "encode": {"audio_dir", "codec", "progress"},
+    "verify": {"path"},
+    "manifest": {"path"},
+    "cache": set(),
+    "bench": {"loader"},
+    "trace": {"plan"},
+    "find": {"plan", "most"},
+    "coverage": {"plan"},
+    "extract": {"plan"},
+    "diff": {"a", "b"},
+    "rebuild_metadata": {"path"},
+    "create_dummy_data": {"num_tokens"},  # `windrow dummy --tokens`: the command writes a file, the function gives an array
+    "prep.run": {"job", "executor", "workers", "retries", "progress"},
+    "prep.run_task": {"job", "progress"},
+    "prep.join": {"job", "progress"},
+}
+COMMANDS = {"create_dummy_data": "dummy", "prep.run_task": "prep run"}
+
+
+@pytest.mark.parametrize("name", sorted(OF_FUNCTIONS))
+def test_a_function_has_the_names_of_its_command(name: str) -> None:
+    function: Any = wr
+    for part in name.split("."):
+        function = getattr(function, part)
+    command = COMMANDS.get(name, name.replace(".", " ").replace("_", "-"))
+    told = subprocess.run([sys.executable, "-m", "windrow", *command.split(), "--help"], capture_output=True, text=True, check=True).stdout
+    flags = {flag.replace("-", "_") for flag in re.findall(r"^ +(?:-\w, )?--([a-z][a-z-]*)", told, re.M)}
+    flags |= {flag.removeprefix("no_") for flag in flags} | {"store_options" for flag in flags if flag == "store_option"}
+    placed = {place.lower() for place in re.findall(r"^  [<\[]([A-Z_]+)", told, re.M)} | {"out" for _ in re.findall(r"^  \[OUTPUT\]", told, re.M)}
+    assert set(inspect.signature(function).parameters) - flags - placed == OF_FUNCTIONS[name] - placed
+
+
+# What an EOS token is said to be, in the words of the table: where documents end in data that is opened, what is put between records
+# of a block, what is written after a document, and after a record.
+@pytest.mark.parametrize(
+    ("table", "name", "function"),
+    [("open", "document_eos", wr.open), ("tokenize", "eos", wr.tokenize), ("pack", "eos", wr.Dataset.pack)],
+)
+def test_each_eos_says_which_it_is(table: str, name: str, function: Any) -> None:
+    (option,) = [option for option in {**TABLES, **VIEWS}[table] if option["name"] == name]
+    says = re.split("[:;]", option["help"])[0].strip()
+    said = " ".join((function.__doc__ or "").split())
+    assert says.removeprefix("The ").removeprefix("the ") in said and len(says) > 30
+    page = (PAGES / "raw-tokens.md").read_text()
+    assert says in " ".join(page.split()), says

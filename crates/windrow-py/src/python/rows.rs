@@ -121,7 +121,10 @@ pub(crate) fn _options(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         };
         json!({
             "name": option.name,
-            "flag": option.flag.unwrap_or(option.name),
+            "flag": match option.takes {
+                Takes::Off => format!("no_{}", option.flag.unwrap_or(option.name)),
+                _ => option.flag.unwrap_or(option.name).to_string(),
+            },
             "words": words,
             "default": (option.default)(),
             "help": option.help.trim(),

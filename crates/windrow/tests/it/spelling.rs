@@ -288,3 +288,39 @@ fn each_mark_is_an_option_or_a_word() {
         .collect();
     assert!(unused.is_empty(), "words that no text has: {unused:?}");
 }
+
+/// Methods of a type in a file of the facade.
+fn methods(file: &str, of: &str) -> BTreeSet<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(file);
+    let file = syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap();
+    let own = file.items.iter().filter_map(|item| match item {
+        syn::Item::Impl(item) if matches!(&*item.self_ty, syn::Type::Path(path) if path.path.is_ident(of)) => {
+            Some(&item.items)
+        }
+        _ => None,
+    });
+    let functions = own.flatten().filter_map(|item| match item {
+        syn::ImplItem::Fn(function) => Some(function.sig.ident.to_string()),
+        _ => None,
+    });
+    functions.collect()
+}
+
+#[test]
+fn an_option_has_its_name_in_rust_too() {
+    let fields = of_opening();
+    let of_opening: Vec<_> =
+        windrow::open_options().map(|row| row.name).filter(|name| !fields.contains(*name)).collect();
+    assert!(of_opening.is_empty(), "{of_opening:?}");
+    // One call says both.
+    let of_ranks = ["world_size"];
+    let setters = methods("run/builder.rs", "LoaderBuilder");
+    let of_loaders: Vec<_> = windrow::LOADER
+        .iter()
+        .map(|row| row.name)
+        .filter(|name| !setters.contains(*name) && !of_ranks.contains(name))
+        .collect();
+    assert!(of_loaders.is_empty(), "{of_loaders:?}");
+    // Two that a command has twice.
+    assert_eq!(NAMES, [("as_dtype", "dtype", "dtype"), ("row_columns", "columns", "columns")]);
+}
