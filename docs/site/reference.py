@@ -26,13 +26,13 @@ PAGES: dict[str, tuple[str, str, list[str]]] = {
     ),
     "reference/trace.md": (
         "Trace and compare",
-        "What a step read, and which step read it.",
-        ["trace", "find", "diff", "coverage", "extract"],
+        "What a step read, which step read it, and how fast a loader is.",
+        ["trace", "find", "diff", "coverage", "extract", "bench"],
     ),
     "reference/prepare.md": (
         "Prepare",
-        "Text to tokens, one format to another, checks.",
-        ["tokenize", "Tokenizer", "index", "convert", "write", "verify", "create_dummy_data"],
+        "Text to tokens, one format to another, checks, what is kept.",
+        ["tokenize", "Tokenizer", "index", "convert", "write", "verify", "manifest", "cache", "create_dummy_data"],
     ),
     "reference/prep.md": (
         "Prepare in tasks",

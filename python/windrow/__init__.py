@@ -52,7 +52,8 @@ from windrow.errors import (
 from windrow import _epoch, dataset, ranks
 from windrow.dataset import open
 from windrow.frames import from_frame
-from windrow.loader import trace
+from windrow.keep import cache, manifest
+from windrow.loader import bench, trace
 from windrow.prepare import convert, encode, index, tokenize, verify, write
 from windrow.scaling import inverse
 from windrow.view import mix
@@ -81,6 +82,8 @@ __all__ = [
     "View",
     "WindrowError",
     "__version__",
+    "bench",
+    "cache",
     "convert",
     "coverage",
     "create_dummy_data",
@@ -93,6 +96,7 @@ __all__ = [
     "from_frame",
     "index",
     "inverse",
+    "manifest",
     "mix",
     "open",
     "read_audio",

@@ -1,4 +1,4 @@
-"""Batches of a view, and which bytes a step read."""
+"""Batches of a view, which bytes a step read, and how fast a loader is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from windrow._native import Blocks, Loader, Mix, View, _DType, _Framework, _Path
 
-__all__ = ["trace"]
+__all__ = ["bench", "trace"]
 
 
 def _new(
@@ -146,3 +146,58 @@ def trace(
     (1, 0, 3, 4, 6)
     """
     return _native._trace(locals())
+
+
+@checked
+def bench(
+    loader: Loader | View | Mix,
+    *,
+    seconds: float | None = None,
+    num_threads: SupportsIndex | None = None,
+    rate: float | None = None,
+    nodes: SupportsIndex | None = None,
+    epochs: SupportsIndex | None = None,
+    network: SupportsIndex | str | None = None,
+    get_rate: float | None = None,
+    get_price: float | None = None,
+    node_price: float | None = None,
+) -> dict[str, Any]:
+    """How fast a loader is on this machine, compared with memcpy; of data behind URLs also the store.
+
+    A loader of the same options is measured, as one rank: this one stays where it is, and a ``collate=`` function is not called. Of data
+    behind URLs latency and bandwidth of the store are measured, never through the cache, and say which order and cache to choose; with
+    ``seconds`` the loader is measured as well.
+
+    Args:
+        loader: a ``Loader``; a view or a mixture is measured in shuffled batches of 32.
+        seconds: how long the loader is measured; by default 3, and of URLs it is not.
+        num_threads: threads that assemble batches; by default the loader's.
+        rate: of URLs, samples a second that a node's model takes, 1000 by default.
+        nodes: of URLs, nodes that train together, 1 by default.
+        epochs: of URLs, epochs of the run, 1 by default.
+        network: of URLs, bytes a second of a node's network card, 3 GB by default (25 Gbit/s); or a text such as ``"3GB"``.
+        get_rate: of URLs, requests a second that the store takes for one folder, 5500 by default, as S3.
+        get_price: of URLs, the price of a million GETs, 0.4 dollars by default, as S3.
+        node_price: of URLs, the price of a node for an hour, 98 dollars by default: eight H100.
+
+    Returns:
+        A dict: view, samples (of an epoch), batch_size, per_second (a dict of seconds measured, batches, samples, positions, bytes,
+        batch_bytes, threads) and memcpy_bytes_per_second. Of URLs also measured, known, run, limits, requests_of_epoch, choice and type: what
+        to type.
+
+    Raises:
+        ConfigError: a number that makes no sense; an option of URLs for data on this machine.
+
+    >>> import windrow as wr, numpy as np, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+    >>> np.arange(100, dtype=np.uint32).tofile(path)
+    >>> view = wr.open(path, format="tokens", dtype="uint32").pack(8)
+    >>> found = wr.bench(view.loader(batch_size=4), seconds=0.01)
+    >>> found["samples"], found["batch_size"], found["per_second"]["samples"] > 0
+    (12, 4, True)
+    """
+    given = locals()
+    measured = given.pop("loader")
+    if not isinstance(measured, _native.Loader):
+        measured = _native.Loader(measured, global_batch_size=32, rank=0, world_size=1)
+    return _native._bench(measured, given)

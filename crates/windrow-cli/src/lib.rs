@@ -24,7 +24,6 @@
 //! * `plan`: a plan as it is typed: JSON, or data and options;
 //! * `histogram`: records by length;
 //! * `mixing`: `windrow inspect --mixing`;
-//! * `speed`: how fast a loader is here;
 //! * `codes`: audio codes as a grid;
 //! * `play`: the sound of a record of codes;
 //! * `no_codec`: replaces `play` in a build without the codec;
@@ -58,7 +57,6 @@ mod plan;
 mod play;
 mod plot;
 mod progress;
-mod speed;
 mod spelling;
 mod stderr;
 mod text;

@@ -23,8 +23,10 @@ const MOST: usize = 1024;
 pub fn check(asked: Option<usize>, least: usize) -> Result<()> {
     match asked.filter(|threads| !(least..=MOST).contains(threads)) {
         None => Ok(()),
-        Some(threads) => Err(Error::config(format!("@the num_threads@ is {threads}; expected {least} to {MOST}"))
-            .hint("left out, it follows the number of cores")),
+        Some(threads) => {
+            Err(Error::config(format!("@the num_threads@ is {threads}; expected {least} to {MOST}"))
+                .hint("left out, it follows the number of cores"))
+        }
     }
 }
 

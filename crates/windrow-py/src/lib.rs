@@ -4,8 +4,8 @@
 //!
 //! * `dataset`: an opened data set, and the methods that make views;
 //! * `view`: views and mixtures: samples by number;
-//! * `loader`: batches, states, delivery, trace, answers about a plan;
-//! * `prepare`: index, tokenize, write, convert, verify, tasks;
+//! * `loader`: batches, states, delivery, trace, answers about a plan, speed;
+//! * `prepare`: index, tokenize, write, convert, verify, manifests, the cache, tasks;
 //! * `sound`: sound files, the codec, codes, folders;
 //! * `python`: conversions between Python and Rust: arrays, dtypes, rows, errors, Ctrl-C.
 
@@ -69,6 +69,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sound::folder::rebuild_metadata, module)?)?;
     module.add_function(wrap_pyfunction!(sound::folder::_track, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::_verify, module)?)?;
+    module.add_function(wrap_pyfunction!(prepare::keep::_manifest, module)?)?;
+    module.add_function(wrap_pyfunction!(prepare::keep::_cache, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::_main, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::create_dummy_data, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::formats, module)?)?;
@@ -76,6 +78,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sound::codes::undelay, module)?)?;
     module.add_function(wrap_pyfunction!(sound::codes::_assemble_codes, module)?)?;
     module.add_function(wrap_pyfunction!(sound::codes::_draw_below, module)?)?;
+    module.add_function(wrap_pyfunction!(loader::bench::_bench, module)?)?;
     module.add_function(wrap_pyfunction!(loader::trace::_trace, module)?)?;
     module.add_function(wrap_pyfunction!(loader::trace::find, module)?)?;
     module.add_function(wrap_pyfunction!(loader::answers::diff, module)?)?;

@@ -28,7 +28,7 @@
 //! * `views`: how records are sliced: a file per view with its options; scalers, grouping, recipes of views;
 //! * `order`: which order is chosen, and what it costs: blocks, memory, measured stores;
 //! * `mix`: several views as one, each with its share;
-//! * `run`: the loader builder, ranks, the plan as text and back, trace, metrics;
+//! * `run`: the loader builder, ranks, the plan as text and back, trace, metrics, how fast it is;
 //! * `prepare`: index, tokenize, convert, write, chat encoders;
 //! * `prep`: preparation in tasks over many machines;
 //! * `output`: writes to a local path, or to a URL by way of a local folder;
@@ -41,9 +41,7 @@
 /// How data is opened and written: options, and the description of each format.
 pub mod format {
     pub use windrow_core::format::write::{Target, WriteFormat, WriteInfo, WriteOptions};
-    pub use windrow_core::format::{
-        Axis, Format, FormatInfo, Holds, Options, Payload, Takes, WriteOption,
-    };
+    pub use windrow_core::format::{Axis, Format, FormatInfo, Holds, Options, Payload, Takes, WriteOption};
     pub use windrow_core::store::Io;
     pub use windrow_formats::{read_prompt, tensor_file};
 }
@@ -75,6 +73,8 @@ pub use opening::{open, open_with, verify};
 pub use order::blocks::Blocks;
 pub use order::measure::Measured;
 pub use order::shuffle::Shuffle;
+pub use output::manifest::{ListedFolder, write_manifest};
+pub use output::one_file;
 #[cfg(feature = "text")]
 pub use prepare::chat::{ChatEncoder, not_of_chat};
 #[cfg(feature = "text")]
@@ -84,6 +84,7 @@ pub use prepare::loss_mask;
 pub use prepare::masked::MaskedEncoder;
 pub use prepare::rebuild::{Rebuilt, rebuild_metadata};
 pub use prepare::write::{ENCODE_TO, TOKENIZE_TO, Written, write_options, writer, written};
+pub use run::bench;
 pub use run::builder::LoaderBuilder;
 pub use run::compared::{Comparison, PlanDifference, compare};
 pub use run::metrics::{metrics, prometheus};

@@ -27,23 +27,16 @@ pub(crate) fn run(args: &Cache, out: &mut Out) -> Result<i32, Failure> {
     if args.clear {
         return clear(&cache, out);
     }
-    let entries = cache.entries()?;
-    let bytes = entries.iter().map(|entry| entry.bytes).sum();
-    let limit = cache.limit(bytes);
-    list(&entries, out)?;
+    let held = cache.held()?;
+    list(&held.entries, out)?;
     out.line(format_args!(
         "{}: {}, {} of at most {}",
         text::escaped(&cache.folder().display().to_string()),
-        counted(entries.len() as u64),
-        text::size(bytes),
-        text::size(limit)
+        counted(held.entries.len() as u64),
+        text::size(held.bytes),
+        text::size(held.limit_bytes)
     ))?;
-    out.object(json!({
-        "folder": cache.folder(),
-        "bytes": bytes,
-        "limit_bytes": limit,
-        "entries": entries,
-    }))?;
+    out.object(json!(held))?;
     Ok(DONE)
 }
 

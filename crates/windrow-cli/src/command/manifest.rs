@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use windrow::dev::manifest::MANIFEST_FILE;
 
-use crate::args::output::{self, no_overwrite_of_stdout, refuse_input};
+use crate::args::output::no_overwrite_of_stdout;
 use crate::args::{Opening, no_stdin, path};
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
@@ -41,32 +40,18 @@ pub(crate) fn run(args: &Manifest, out: &mut Out) -> Result<i32, Failure> {
         }
     }
     let options = args.opening.options()?;
-    let manifest = windrow::listing(&args.path, &options)?;
-    let to = match args.out.as_deref() {
-        Some(_) if is_stdout => {
-            out.raw(manifest.to_text().as_bytes())?;
-            return Ok(DONE);
-        }
-        Some(to) => {
-            let files = manifest.listing.iter().flat_map(|listing| &listing.files);
-            // The one beside the data is replaced, as without --out.
-            if to != args.path.join(MANIFEST_FILE) {
-                refuse_input(to, files.map(|file| args.path.join(&file.name)))?;
-            }
-            output::write(to, manifest.to_text().as_bytes(), args.overwrite)?;
-            to.to_path_buf()
-        }
-        None => windrow::write_listing(&args.path, &options, &manifest)?,
-    };
-    let listing = manifest.listing.unwrap_or_default();
-    let n_files = listing.files.len() as u64;
+    if is_stdout {
+        out.raw(windrow::listing(&args.path, &options)?.to_text().as_bytes())?;
+        return Ok(DONE);
+    }
+    let listed = windrow::write_manifest(&args.path, &options, args.out.as_deref(), args.overwrite)?;
     out.line(format_args!(
         "{}: {}, {}, of {}",
-        to.display(),
-        text::counted(n_files, "file"),
-        text::size(listing.bytes()),
-        listing.of,
+        listed.out.display(),
+        text::counted(listed.files, "file"),
+        text::size(listed.bytes),
+        listed.format,
     ))?;
-    out.object(json!({ "out": to, "files": n_files, "bytes": listing.bytes(), "format": listing.of }))?;
+    out.object(json!(listed))?;
     Ok(DONE)
 }

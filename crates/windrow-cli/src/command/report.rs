@@ -168,5 +168,5 @@ fn finish(args: &Report, report: windrow_report::Report, out: &mut Out) -> Resul
 // `--overwrite` is for a page, never for the data it is about.
 fn refuse_own_data(args: &Report, subject: &Subject) -> Result<(), Failure> {
     let typed = args.data.paths()?;
-    refuse_input(&args.out, typed.iter().map(Path::to_path_buf).chain(subject.files()))
+    Ok(refuse_input(&args.out, typed.iter().map(Path::to_path_buf).chain(subject.files()))?)
 }

@@ -75,7 +75,7 @@ fn a_command_line_that_makes_no_sense_exits_2() {
     for (line, said) in [
         ("trace tok --pack 8 --step 0 --seed -1", "invalid value '-1' for '--seed <S>'"),
         ("peek tok -n -1", "invalid value '-1' for '-n <N>'"),
-        ("bench tok --seconds -0.5", "--seconds -0.5: expected a time above 0"),
+        ("bench tok --seconds -0.5", "--seconds is -0.5; expected a time above 0"),
     ] {
         let err = desk.windrow(line).failed(2);
         assert!(err.contains(said), "{line}: {err}");
@@ -91,10 +91,10 @@ fn an_option_that_would_change_nothing_is_refused() {
     desk.texts("c/a.jsonl", &["one", "two"]);
     desk.windrow("tokenize c --tokenizer bytes --out tok").done();
     for (line, said) in [
-        ("trace tok --pack 2 --record 0 --row 1", "--row is an option of --step"),
-        ("trace tok --pack 2 --record 0 --rank 0 --world-size 2", "--rank is an option of --step"),
-        ("trace tok --pack 2 --step 0 --part 0", "--part is an option of --record"),
-        ("trace tok --pack 2 --step 0 --file a", "--file is an option of --record"),
+        ("find tok --pack 2 --batch-size 1 --record 0 --row 1", "unexpected argument '--row'"),
+        ("trace tok --pack 2 --batch-size 1 --step 0 --part 0", "unexpected argument '--part'"),
+        ("find tok --pack 2 --batch-size 1 --record 0 --tokenizer bytes", "find shows none of them"),
+        ("trace tok --pack 2 --no-drop-last --last repeat --step 0", "cannot be used with"),
         (
             "tokenize c --tokenizer bytes --out b --sample-size 2 --pad-value 3",
             "--pad-value is set, but nothing is padded",

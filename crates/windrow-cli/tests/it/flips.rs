@@ -146,7 +146,9 @@ fn all() {
     let mut totals: BTreeMap<&str, [usize; 5]> = BTreeMap::new();
     println!("{:44} {:>8} {:>8} {:>8} {:>8} {:>8}", "", "harmless", "refused", "told", "silent", "good?");
     for set in &sets {
-        let whole = |verify_checksums| content(&set.path, verify_checksums).unwrap_or_else(|e| panic!("{}: {e}", set.name));
+        let whole = |verify_checksums| {
+            content(&set.path, verify_checksums).unwrap_or_else(|e| panic!("{}: {e}", set.name))
+        };
         let first = whole(false);
         let found = windrow::verify(&set.folder, &VerifyOptions::default(), &()).unwrap();
         // What windrow writes has checksums of all its data; of lines that lie there the index keeps them where it is asked to.

@@ -38,7 +38,9 @@ fn a_page_is_written_and_its_numbers_are_printed() {
     assert!(said.starts_with("r.html: ") && said.ends_with("from all of 3 records\n"), "{said}");
     let html = page(&desk, "r.html");
     assert!(html.contains("windows(width=3,stride=2,tail=drop)"), "{html}");
-    let printed = desk.windrow("report s.jsonl -o r.html --overwrite --windows 2 --prediction-length 1 --stride 2 --json").json();
+    let printed = desk
+        .windrow("report s.jsonl -o r.html --overwrite --windows 2 --prediction-length 1 --stride 2 --json")
+        .json();
     assert_eq!(
         printed,
         json!({

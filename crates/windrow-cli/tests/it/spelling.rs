@@ -89,7 +89,10 @@ fn options_are_named_as_they_are_typed() {
             "bench series.jsonl --segments 4 --scaler max --per window".into(),
             "--per window of a view that has no windows\n  at: --per\n  hint: choose --per series or --per channel",
         ),
-        ("inspect series.jsonl --verify-checksums".into(), "--verify-checksums, but no block checksums were kept"),
+        (
+            "inspect series.jsonl --verify-checksums".into(),
+            "--verify-checksums, but no block checksums were kept",
+        ),
         ("inspect samples --document-eos 5".into(), "--document-eos was given, but forager"),
         ("inspect samples --document-eos 5".into(), "puts an EOS token between records with --eos"),
         ("inspect series.jsonl --axis time".into(), "--axis was given, but"),

@@ -37,7 +37,7 @@ mod walk;
 use std::sync::Arc;
 
 pub use below::Below;
-pub use cache::{Cache, Cleared, Entry as CacheEntry, made_once};
+pub use cache::{Cache, Cleared, Entry as CacheEntry, Held as CacheHeld, made_once};
 pub use cache::{Draft, cache_folder, cached, copies, is_full};
 pub use compression::{Compression, or_compressed, or_encoded, plain_name};
 pub use expand::{

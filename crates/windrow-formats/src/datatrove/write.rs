@@ -123,10 +123,8 @@ impl RecordWriter for Writer {
         let count = bytes / width;
         let text = format!("{tokenizer}|{width}\n{count}\n{}", in_words(count));
         let metadata = format!("{name}{METADATA}");
-        let metadata_row = sums.add(
-            metadata.clone(),
-            files::write(&self.folder.join(metadata), text.as_bytes(), self.fsync)?,
-        )?;
+        let metadata_row = sums
+            .add(metadata.clone(), files::write(&self.folder.join(metadata), text.as_bytes(), self.fsync)?)?;
         manifest.files = vec![data, index, metadata_row];
         if let Some(loss) = self.loss {
             manifest.files.push(sums.add(format!("{name}{LOSS}"), loss.finish(self.fsync)?)?);

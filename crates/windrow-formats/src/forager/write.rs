@@ -354,8 +354,7 @@ impl RecordWriter for Writer {
         }
         manifest.files = self.finished;
         manifest.records = Some(self.records);
-        self.sums
-            .map_or(Ok(()), |sums| sums.finish(manifest.files.iter().chain(&manifest.index), fsync))?;
+        self.sums.map_or(Ok(()), |sums| sums.finish(manifest.files.iter().chain(&manifest.index), fsync))?;
         files::write(&index.join(MANIFEST_FILE), manifest.to_text().as_bytes(), fsync)?;
         files::sync_folder(&index, fsync)?;
         let below = self.outputs.last().and_then(|name| name.rsplit_once('/'));

@@ -47,7 +47,8 @@ fn texts(source: &dyn Source) -> Vec<String> {
 
 fn tokenized(inputs: &[PathBuf]) -> Result<u64> {
     let out = tempfile::tempdir().unwrap();
-    let options = TokenizeOptions { dtype: Some(DType::U32), fsync: false, num_threads: Some(1), ..samples() };
+    let options =
+        TokenizeOptions { dtype: Some(DType::U32), fsync: false, num_threads: Some(1), ..samples() };
     tokenize(FORMATS, inputs, out.path(), &Bytes, &options, &()).map(|report| report.documents)
 }
 

@@ -213,7 +213,11 @@ fn dummy_tokens_and_an_index_with_checksums_keep_them() {
     // Without, the lines cannot be held against anything.
     index(FORMATS, input.path(), &IndexOptions { overwrite: true, ..options }, &()).unwrap();
     let error = all(input.path(), "", &always()).unwrap_err();
-    assert_eq!((error.kind(), error.place().field.as_deref()), (Kind::Config, Some("verify_checksums")), "{error}");
+    assert_eq!(
+        (error.kind(), error.place().field.as_deref()),
+        (Kind::Config, Some("verify_checksums")),
+        "{error}"
+    );
 }
 
 #[test]

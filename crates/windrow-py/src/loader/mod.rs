@@ -2,6 +2,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod batches;
+pub(crate) mod bench;
 pub(crate) mod blocks;
 pub(crate) mod delivery;
 pub(crate) mod exclude;

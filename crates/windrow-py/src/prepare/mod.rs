@@ -3,6 +3,7 @@
 pub(crate) mod callback;
 pub(crate) mod convert;
 pub(crate) mod given;
+pub(crate) mod keep;
 pub(crate) mod own_options;
 pub(crate) mod prep;
 pub(crate) mod record;

@@ -53,7 +53,16 @@ pub(crate) fn show(
     let plan = if samples.is_empty() {
         None
     } else {
-        Some(samples.loader().batch_size(1).shuffle(false).seed(seed).num_threads(Some(0)).rank(0, 1).plan()?)
+        Some(
+            samples
+                .loader()
+                .batch_size(1)
+                .shuffle(false)
+                .seed(seed)
+                .num_threads(Some(0))
+                .rank(0, 1)
+                .plan()?,
+        )
     };
     for record in Sample::of(data.len(), TRACKS).records {
         let Some(plan) = &plan else { break };

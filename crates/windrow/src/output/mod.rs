@@ -3,6 +3,8 @@
 
 #[cfg(feature = "remote")]
 mod far;
+pub(crate) mod manifest;
+pub mod one_file;
 #[cfg(feature = "remote")]
 mod send;
 #[cfg(feature = "remote")]

@@ -255,7 +255,8 @@ impl Prep {
                 EncodeWorker { table, place, here: &made.here, encode: &encode }.run(&self.job, task, watch)
             }
             Made::Tokenize(made) => {
-                let (encode, options) = (made.0.as_ref(), TokenizeOptions { num_threads: threads, ..made.1.clone() });
+                let (encode, options) =
+                    (made.0.as_ref(), TokenizeOptions { num_threads: threads, ..made.1.clone() });
                 let worker = Worker { table, stores: &read, place, encode, options: &options };
                 worker.run(&self.job, task, watch)
             }

@@ -26,7 +26,8 @@ fn documents(most: i64) -> Vec<Vec<i64>> {
 fn open(path: &Path, layout: &str) -> Dataset {
     // Only a stream does not say where documents end.
     let eos = (layout == "tokens").then_some(EOS);
-    open_with(path, &Options { document_eos: eos, format: Some(layout.to_string()), ..Options::default() }).unwrap()
+    open_with(path, &Options { document_eos: eos, format: Some(layout.to_string()), ..Options::default() })
+        .unwrap()
 }
 
 fn write(from: &Dataset, to: &str, path: &Path, dtype: Option<DType>) {

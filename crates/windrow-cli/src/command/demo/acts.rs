@@ -5,6 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
+use windrow::bench;
 use windrow::dev::collate::Batch;
 use windrow::prepare::{self, IndexOptions, TokenizeOptions};
 use windrow::preview::tokens;
@@ -17,7 +18,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::out::Out;
 use crate::progress::Progress;
-use crate::{speed, text};
+use crate::text;
 
 /// What the corpus is tokenised into.
 const TO: &str = windrow::TOKENIZE_TO;
@@ -251,9 +252,9 @@ fn bytes_at(file: &str, start: u64, size: u64) -> Result<Vec<u8>> {
 /// Feeds for half a second.
 pub(super) fn speed(data: &Dataset, out: &mut Out, interrupt: &Interrupt) -> Result<Value, Failure> {
     let mut loader = data.pack(LENGTH)?.loader().batch_size(BATCH).seed(SEED).rank(0, 1).build()?;
-    let fed = speed::feed(&mut loader, 0.5, interrupt)?;
+    let fed = bench::feed(&mut loader, 0.5, &|| interrupt.asked())?;
     loader.stop();
-    let copied = speed::copying(data.info()?.bytes, fed.batch_bytes, fed.threads, 0.2);
+    let copied = bench::copying(data.info()?.bytes, fed.batch_bytes, fed.threads, 0.2);
     let (tokens, bytes) = (text::rate(fed.positions, "tokens"), text::rate(fed.bytes, "B"));
     let threads = text::counted(fed.threads as u64, "thread");
     out.line(format_args!("   loader  {bytes} of tensors, {tokens}, {threads}"))?;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::entry::{self, Note, SUFFIX};
@@ -106,6 +106,19 @@ pub struct Entry {
     pub is_open: bool,
 }
 
+/// What a cache holds, and how much it may.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Held {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Bytes of the disk that it takes.
+    pub bytes: u64,
+    /// Bytes that it may take.
+    pub limit_bytes: u64,
+    /// What is in it, the last used first.
+    pub entries: Vec<Entry>,
+}
+
 /// What [`Cache::clear`] did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Cleared {
@@ -127,6 +140,16 @@ impl Cache {
         found.sort_by(|a, b| (b.used, &a.name).cmp(&(a.used, &b.name)));
         // What is removed meanwhile is not there.
         Ok(found.into_iter().filter_map(|found| described(&self.folder, found)).collect())
+    }
+
+    /// What is in it, how much that takes, and how much it may take.
+    ///
+    /// # Errors
+    /// As [`Cache::entries`].
+    pub fn held(&self) -> Result<Held> {
+        let entries = self.entries()?;
+        let bytes = entries.iter().map(|entry| entry.bytes).sum();
+        Ok(Held { folder: self.folder.clone(), bytes, limit_bytes: self.limit(bytes), entries })
     }
 
     /// Removes all that is not open in any process, and what killed processes left.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 pub use self::draft::Draft;
 pub(super) use self::entry::{Note, SUFFIX};
-pub use self::listing::{Cleared, Entry};
+pub use self::listing::{Cleared, Entry, Held};
 
 use self::key::Key;
 use self::limit::Limit;

@@ -4,71 +4,67 @@ use serde::Serialize;
 
 /// What is known of the store and of the samples.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Known {
+pub struct Known {
     /// L: seconds until a few bytes are here.
-    pub(super) latency_secs: f64,
+    pub latency_secs: f64,
     /// b: bytes a second of one connection.
-    pub(super) bandwidth: f64,
+    pub bandwidth: f64,
     /// k: requests under way at a time.
-    pub(super) connections: f64,
+    pub connections: f64,
     /// s: bytes of a sample.
-    pub(super) sample_bytes: f64,
+    pub sample_bytes: f64,
     /// n.
-    pub(super) samples: f64,
+    pub samples: f64,
     /// Folders that the files are in: stores count requests for each.
-    pub(super) folders: f64,
+    pub folders: f64,
     /// Samples of a block; `None` where the view has no blocks.
-    pub(super) block: Option<f64>,
+    pub block: Option<f64>,
     /// Bytes that a node keeps of what it fetched.
-    pub(super) room_bytes: f64,
+    pub room_bytes: f64,
 }
 
 /// What the data cannot say.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Run {
+pub struct Run {
     /// r: samples a second that a node's model takes.
-    pub(super) rate: f64,
+    pub rate: f64,
     /// N.
-    pub(super) nodes: f64,
+    pub nodes: f64,
     /// Bytes a second of a node's network card.
-    pub(super) network: f64,
+    pub network: f64,
     /// Requests a second that the store takes for a folder.
-    pub(super) get_rate: f64,
+    pub get_rate: f64,
     /// Of a million GETs.
-    pub(super) get_price: f64,
+    pub get_price: f64,
     /// Of a node, an hour.
-    pub(super) node_price: f64,
+    pub node_price: f64,
     /// Epochs of the run.
-    pub(super) epochs: u64,
+    pub epochs: u64,
 }
 
 /// One of the four.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Limit {
+pub struct Limit {
     /// What is limited.
-    pub(super) name: &'static str,
+    pub name: &'static str,
     /// How it is computed.
-    pub(super) formula: &'static str,
+    pub formula: &'static str,
     /// What the run needs.
-    pub(super) needed: f64,
+    pub needed: f64,
     /// What there is.
-    pub(super) at_most: f64,
+    pub at_most: f64,
     /// The unit of both.
-    pub(super) unit: &'static str,
+    pub unit: &'static str,
     /// Samples a second that a node may take at most.
-    pub(super) rate: f64,
-}
-
-impl Limit {
-    pub(super) fn holds(&self) -> bool {
-        self.needed <= self.at_most
-    }
+    pub rate: f64,
+    /// Whether what the run needs is there.
+    pub holds: bool,
 }
 
 /// What is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Choice {
+pub enum Choice {
     /// A global shuffle of data that is kept whole: it is local after the first epoch.
     Kept,
     /// A global shuffle, a request for each sample, and nothing is kept.
@@ -87,7 +83,7 @@ const OF_GET_RATE: f64 = 0.5;
 const OF_NODE_PRICE: f64 = 0.01;
 
 /// The four limits where each request is for `together` samples.
-pub(super) fn limits(known: &Known, run: &Run, together: f64) -> [Limit; 4] {
+pub fn limits(known: &Known, run: &Run, together: f64) -> [Limit; 4] {
     let (s, m) = (known.sample_bytes, together);
     let request_secs = known.latency_secs + m * s / known.bandwidth;
     // What one sample a second needs.
@@ -98,6 +94,7 @@ pub(super) fn limits(known: &Known, run: &Run, together: f64) -> [Limit; 4] {
         at_most,
         unit,
         rate: at_most / of_one,
+        holds: run.rate * of_one <= at_most,
     };
     [
         of("requests under way", "r/m · (L + m·s/b) ≤ k", request_secs / m, known.connections, ""),
@@ -120,12 +117,12 @@ pub(super) fn limits(known: &Known, run: &Run, together: f64) -> [Limit; 4] {
 }
 
 /// What to choose.
-pub(super) fn choose(known: &Known, run: &Run) -> Choice {
+pub fn choose(known: &Known, run: &Run) -> Choice {
     let fits = known.samples * known.sample_bytes <= known.room_bytes;
     if run.epochs > 1 && fits {
         return Choice::Kept;
     }
-    match (limits(known, run, 1.0).iter().all(Limit::holds), known.block) {
+    match (limits(known, run, 1.0).iter().all(|limit| limit.holds), known.block) {
         (true, _) => Choice::Each,
         (false, Some(_)) => Choice::Blocks,
         (false, None) => Choice::Neither,
@@ -133,7 +130,7 @@ pub(super) fn choose(known: &Known, run: &Run) -> Choice {
 }
 
 /// Requests of an epoch, of all nodes together, and what they cost.
-pub(super) fn of_epoch(known: &Known, run: &Run, together: f64) -> (f64, f64) {
+pub fn of_epoch(known: &Known, run: &Run, together: f64) -> (f64, f64) {
     let requests = (known.samples / together).ceil();
     (requests, requests * run.get_price / 1e6)
 }
@@ -217,7 +214,7 @@ mod tests {
     fn blocks_feed_what_samples_one_by_one_do_not() {
         let fast = Run { rate: 1e5, ..RUN };
         let of_blocks = limits(&KNOWN, &fast, 2097.0);
-        assert!(of_blocks.iter().all(Limit::holds), "{of_blocks:?}");
+        assert!(of_blocks.iter().all(|limit| limit.holds), "{of_blocks:?}");
         let (requests, price) = of_epoch(&KNOWN, &RUN, 2097.0);
         assert!(requests < 120_000.0 && price < 0.05, "{requests}, {price}");
         // As docs/remote.md says, of blocks of 8 MiB.

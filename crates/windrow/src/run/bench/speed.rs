@@ -3,37 +3,40 @@
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use windrow::dev::threads::beside;
-use windrow::{Loader, Next, Result};
-
-use crate::interrupt::Interrupt;
+use windrow_core::loader::{Loader, Next};
+use windrow_core::threads::beside;
+use windrow_core::{Error, Kind, Result};
 
 /// What a loader did in a while.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Speed {
+pub struct Speed {
     /// Seconds measured.
-    pub(crate) seconds: f64,
+    pub seconds: f64,
     /// Batches a second.
-    pub(crate) batches: f64,
+    pub batches: f64,
     /// Rows a second.
-    pub(crate) samples: f64,
+    pub samples: f64,
     /// Model inputs a second.
-    pub(crate) positions: f64,
+    pub positions: f64,
     /// Bytes of tensors and values a second.
-    pub(crate) bytes: f64,
+    pub bytes: f64,
     /// Bytes of one batch.
-    pub(crate) batch_bytes: u64,
+    pub batch_bytes: u64,
     /// Threads that assembled batches.
-    pub(crate) threads: usize,
+    pub threads: usize,
 }
 
-/// Takes batches for `seconds`, after a first one that starts the threads; ends with the loader's last batch.
-pub(crate) fn feed(loader: &mut Loader, seconds: f64, interrupt: &Interrupt) -> Result<Speed> {
+/// Takes batches for `seconds`, after a first one that starts the threads; ends with the loader's last batch. `stop` is asked
+/// before each.
+///
+/// # Errors
+/// `Interrupted` once `stop` says so; what reading says.
+pub fn feed(loader: &mut Loader, seconds: f64, stop: &dyn Fn() -> bool) -> Result<Speed> {
     let positions: u64 = loader.plan().feeds().first().map_or(0, |f| f.view().positions());
-    take(loader, interrupt)?;
+    take(loader, stop)?;
     let first = loader.stats();
     let started = Instant::now();
-    while started.elapsed().as_secs_f64() < seconds && take(loader, interrupt)? {}
+    while started.elapsed().as_secs_f64() < seconds && take(loader, stop)? {}
     let took = started.elapsed().as_secs_f64();
     let last = loader.stats();
     let per_second = |n: u64| n as f64 / took;
@@ -50,7 +53,7 @@ pub(crate) fn feed(loader: &mut Loader, seconds: f64, interrupt: &Interrupt) -> 
 
 /// Bytes a second of `threads` that each copy `data` bytes in pieces of `batch`, again and again, into as many batches
 /// as a loader keeps: what memory and its caches give here for the same work without any thought.
-pub(crate) fn copying(data: u64, batch: u64, threads: usize, seconds: f64) -> f64 {
+pub fn copying(data: u64, batch: u64, threads: usize, seconds: f64) -> f64 {
     let batch = usize::try_from(batch).unwrap_or(MOST_COPIED).clamp(1, MOST_COPIED);
     let data = usize::try_from(data).unwrap_or(MOST_COPIED).clamp(batch, MOST_COPIED);
     let copy = || copy_for(data, batch, seconds);
@@ -77,9 +80,11 @@ fn copy_for(data: usize, batch: usize, seconds: f64) -> u64 {
     copied
 }
 
-fn take(loader: &mut Loader, interrupt: &Interrupt) -> Result<bool> {
+fn take(loader: &mut Loader, stop: &dyn Fn() -> bool) -> Result<bool> {
     loop {
-        interrupt.check()?;
+        if stop() {
+            return Err(Error::new(Kind::Interrupted, "interrupted").hint("it can be run again"));
+        }
         match loader.next_within(Duration::from_millis(100))? {
             Next::Batch(_) => return Ok(true),
             Next::End => return Ok(false),
