@@ -27,7 +27,7 @@ def foreign(folder: Path) -> list[Set]:
         return path
 
     add("raw tokens", "ids.bin", np.arange(3000, dtype="<u2").tobytes(), dtype="uint16", vocab_size=3000)
-    add("raw documents", "ids.bin", (np.arange(3000, dtype="<u4") % 97).tobytes(), dtype="uint32", eos=0)
+    add("raw documents", "ids.bin", (np.arange(3000, dtype="<u4") % 97).tobytes(), dtype="uint32", document_eos=0)
     lines = "".join(json.dumps({"n": n, "text": f"line {n}"}) + "\n" for n in range(200)).encode()
     add("jsonl", "a.jsonl", lines)
     add("json-array", "array.json", b"[" + b",\n".join(lines.splitlines()) + b"]")
