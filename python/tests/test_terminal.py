@@ -52,7 +52,7 @@ def texts(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("columns", [20, 40, 80, 200])
 def test_a_line_of_progress_fits_the_terminal_and_is_wiped(texts: Path, columns: int) -> None:
-    command = ["tokenize", str(texts / "in.jsonl"), "-t", "cl100k_base", "-o", str(texts / "out"), "--threads", "1"]
+    command = ["tokenize", str(texts / "in.jsonl"), "-t", "cl100k_base", "-o", str(texts / "out"), "--num-threads", "1"]
     code, said = on_terminal(command, columns)
     assert code == 0, said
     before, *drawn = said.split(WIPE)
@@ -72,7 +72,7 @@ def test_a_line_of_progress_fits_the_terminal_and_is_wiped(texts: Path, columns:
 
 
 def test_what_was_done_stays_after_ctrl_c(texts: Path) -> None:
-    command = ["tokenize", str(texts / "in.jsonl"), "-t", "cl100k_base", "-o", str(texts / "out"), "--threads", "1"]
+    command = ["tokenize", str(texts / "in.jsonl"), "-t", "cl100k_base", "-o", str(texts / "out"), "--num-threads", "1"]
     code, said = on_terminal(command, 60, stop_at="tokenize  ")
     assert code == 130, said
     done, error, hint, rest = said.split(WIPE)[-1].split("\n")
