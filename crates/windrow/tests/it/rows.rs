@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use windrow::{Batch, Kind, LastBatch, Samples, Stop, Value, mix, open, trace_row};
+use windrow::{Batch, Kind, Samples, Stop, Value, mix, open, trace_row};
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/golden/6_foreign").join(name)

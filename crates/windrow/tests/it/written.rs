@@ -99,7 +99,7 @@ fn a_corpus_in_a_store_is_that_of_a_folder() {
         let bucket = place.path(&format!("root/bucket/x/{name}"));
         assert_eq!(files(&bucket), files(&place.path(&here)), "{name}");
         let read = |path: &str, options: &Options| records(&open_with(path, options).unwrap());
-        let forced = Options { eos: (name == "tokens").then_some(256), ..place.options() };
+        let forced = Options { document_eos: (name == "tokens").then_some(256), ..place.options() };
         assert_eq!(read(&url, &forced), read(place.path(&here).to_str().unwrap(), &forced), "{name}");
         assert!(place.is_all_sent(), "{name}");
         // Once more: nothing to do. Of other options: an error before anything is read.
