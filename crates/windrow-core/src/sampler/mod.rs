@@ -5,7 +5,6 @@ mod described;
 mod grouped;
 mod mix;
 mod order;
-mod permutation;
 mod sequential;
 mod shard;
 mod shuffle;
@@ -13,12 +12,12 @@ mod skipping;
 
 use std::ops::Range;
 
+pub use crate::permutation::Permutation;
 pub use blocks::{BlockShape, Blocks};
 pub use described::{Change, Described};
 pub use grouped::Grouped;
 pub use mix::{Mix, MixOptions, MixPart, PartOf, Phase, Stop};
 pub use order::Order;
-pub use permutation::Permutation;
 pub use sequential::Sequential;
 pub use shard::Shard;
 pub use shuffle::Shuffle;

@@ -16,6 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("watch.rs", &[]),
     ("panics.rs", &[]),
     ("per_process.rs", &[]),
+    ("permutation.rs", &[]),
     ("stop.rs", &[]),
     ("threads.rs", &[]),
     ("spelling.rs", &[]),
