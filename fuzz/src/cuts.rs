@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use arbitrary::Arbitrary;
 use windrow_core::view::{
-    Bins, Coverage, Crop, Cursor, Mode, Pack, Records, Segments, Strategy, Tail, View, Windows,
+    Bins, Coverage, Crop, Cursor, Mode, Overlong, Pack, Records, Segments, Strategy, Tail, View, Windows,
 };
-use windrow_core::{DType, Draw, Lengths, Piece, Result};
+use windrow_core::{DType, Draw, Lengths, Pass, Piece, Result};
 
 /// All of them.
 pub const DTYPES: [DType; 13] = [
@@ -30,6 +30,9 @@ pub fn dtype(number: u8) -> DType {
     DTYPES[usize::from(number) % DTYPES.len()]
 }
 
+/// The pass that samples are of.
+const PASS: Pass = Pass { seed: 1, epoch: 2, pass: 3, view: 0 };
+
 /// One way of cutting, with numbers as they come.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Cut {
@@ -40,6 +43,8 @@ pub enum Cut {
     Bins { length: u64, first_fit: bool },
     Segments { length: u64 },
     Cursor { rows: u64, length: u64, rank: u64, world_size: u64 },
+    PackReshuffled { length: u64, eos: Option<i64>, apart: bool, scope: Option<u16> },
+    BinsReshuffled { length: u64, first_fit: bool, scope: Option<u16> },
 }
 
 /// Bins need memory for `length` positions by design; below their limit the length stays small here.
@@ -66,6 +71,13 @@ impl Cut {
             Cut::Cursor { rows, length, rank, world_size } => {
                 Arc::new(Cursor::new(lengths, rows, length, (rank, world_size))?)
             }
+            Cut::PackReshuffled { length, eos, apart, scope } => {
+                Arc::new(Pack::reshuffled(lengths, length, eos, !apart, scope.map(u64::from))?)
+            }
+            Cut::BinsReshuffled { length, first_fit, scope } => {
+                let (length, scope) = (few_positions(length), scope.map(u64::from));
+                Arc::new(Bins::reshuffled(lengths, length, strategy(first_fit), Overlong::Cut, scope, true)?)
+            }
         })
     }
 
@@ -84,7 +96,10 @@ impl Cut {
                 Arc::new(Bins::apart(lengths, few_positions(length), strategy(first_fit))?)
             }
             Cut::Segments { length } => Arc::new(Segments::apart(lengths, length, &[])?),
-            Cut::Crop { .. } | Cut::Cursor { .. } => return Ok(None),
+            Cut::Crop { .. }
+            | Cut::Cursor { .. }
+            | Cut::PackReshuffled { .. }
+            | Cut::BinsReshuffled { .. } => return Ok(None),
         }))
     }
 
@@ -103,6 +118,12 @@ impl Cut {
             Cut::Cursor { rows, length, rank, world_size } => {
                 let world_size = world_size % 4 + 1;
                 Cut::Cursor { rows: few(rows), length: few(length), rank: rank % world_size, world_size }
+            }
+            Cut::PackReshuffled { length, eos, apart, scope } => {
+                Cut::PackReshuffled { length: few(length), eos, apart, scope }
+            }
+            Cut::BinsReshuffled { length, first_fit, scope } => {
+                Cut::BinsReshuffled { length: few(length), first_fit, scope }
             }
         }
     }
@@ -139,7 +160,7 @@ pub fn check_view(cut: Cut, view: &dyn View, lengths: &dyn Lengths) {
     let samples_seen = if view.positions().min(records) <= MOST_PIECES { samples } else { 0 };
     for sample in some(samples_seen) {
         let mut pieces = Vec::new();
-        if view.pieces(sample, Draw::new(1, 2, 3, sample), &mut pieces).is_err() {
+        if view.pieces(sample, PASS.draw(sample), &mut pieces).is_err() {
             continue;
         }
         let mut total = 0;
@@ -151,7 +172,7 @@ pub fn check_view(cut: Cut, view: &dyn View, lengths: &dyn Lengths) {
                 let end = span.start.checked_add(span.len).expect("a span within 64 bits");
                 assert!(end <= length, "{span:?} of {length} values, {}", view.describe());
             }
-            if let Ok(inverse) = view.samples_of(span.record) {
+            if let Ok(inverse) = view.samples_of(span.record, PASS) {
                 assert!(
                     inverse.contains(&sample),
                     "{sample} reads {span:?}, {inverse:?}, {}",
@@ -163,7 +184,7 @@ pub fn check_view(cut: Cut, view: &dyn View, lengths: &dyn Lengths) {
     }
     assert!(view.pieces(samples, Draw::new(0, 0, 0, 0), &mut Vec::new()).is_err());
     for record in some(records) {
-        if let Ok(inverse) = view.samples_of(record) {
+        if let Ok(inverse) = view.samples_of(record, PASS) {
             assert!(
                 inverse.start <= inverse.end && inverse.end <= samples,
                 "{inverse:?}, {}",
@@ -171,8 +192,8 @@ pub fn check_view(cut: Cut, view: &dyn View, lengths: &dyn Lengths) {
             );
         }
     }
-    assert!(view.samples_of(records).is_err());
-    if let Ok(coverage) = view.coverage() {
+    assert!(view.samples_of(records, PASS).is_err());
+    if let Ok(coverage) = view.coverage(PASS) {
         check_coverage(cut, view, lengths, coverage);
     }
 }
@@ -197,7 +218,7 @@ fn check_coverage(cut: Cut, view: &dyn View, lengths: &dyn Lengths, found: Cover
     let mut seen: Vec<Vec<u64>> = all.iter().map(|length| vec![0; *length as usize]).collect();
     for sample in 0..view.len() {
         let mut pieces = Vec::new();
-        view.pieces(sample, Draw::new(5, 0, 0, sample), &mut pieces).expect("lengths that were read before");
+        view.pieces(sample, PASS.draw(sample), &mut pieces).expect("lengths that were read before");
         for piece in pieces {
             let Piece::Read(span) = piece else { continue };
             let values =

@@ -132,23 +132,49 @@ pub enum Decode {
     },
 }
 
+/// One time through the samples of a view: what an order of its documents may depend on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Pass {
+    /// The seed of the run.
+    pub seed: u64,
+    /// The epoch, from 0.
+    pub epoch: u64,
+    /// How many times the view was gone through before in this epoch: 0 outside of mixtures.
+    pub pass: u64,
+    /// The number of the view in its plan: 0 of a view by itself.
+    pub view: u64,
+}
+
+impl Pass {
+    /// The draws of one of its samples.
+    pub fn draw(self, sample: u64) -> Draw {
+        Draw { of: self, sample }
+    }
+}
+
 /// The random numbers a sample may use: a counter keyed by (seed, epoch, pass, sample), never a generator with state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draw {
-    seed: u64,
-    numbers: [u64; 3],
+    of: Pass,
+    sample: u64,
 }
 
 impl Draw {
-    /// The draws of one sample in one pass of one epoch.
+    /// The draws of one sample in one pass of one epoch, of a view by itself.
     pub fn new(seed: u64, epoch: u64, pass: u64, sample: u64) -> Self {
-        Draw { seed, numbers: [epoch, pass, sample] }
+        Pass { seed, epoch, pass, view: 0 }.draw(sample)
+    }
+
+    /// The pass in which they are drawn.
+    pub fn pass(&self) -> Pass {
+        self.of
     }
 
     /// A number in `0..n`, another one for each `stream`; 0 when `n` is 0.
     pub fn below(&self, n: u64, stream: u64) -> u64 {
+        let Pass { seed, epoch, pass, .. } = self.of;
         // Hashed here, not in `new`: most samples draw nothing.
-        let hash = keyed_hash(keyed_hash(self.seed, self.numbers), [stream, 0, 0]);
+        let hash = keyed_hash(keyed_hash(seed, [epoch, pass, self.sample]), [stream, 0, 0]);
         ((u128::from(hash) * u128::from(n)) >> 64) as u64
     }
 }

@@ -76,6 +76,17 @@ fn look_for_process_id() -> u32 {
     id
 }
 
+/// Lets all other threads of the machine go before this one, for work that nobody waits for yet.
+pub fn at_low_priority() {
+    // Elsewhere it would be a matter of the whole process.
+    #[cfg(target_os = "linux")]
+    {
+        const LEAST: libc::c_int = 19;
+        // SAFETY: a system call about this thread, whose failure changes nothing.
+        let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LEAST) };
+    }
+}
+
 /// The error for a thread that cannot be had, which has `Io`.
 pub fn refused(error: io::Error) -> Error {
     Error::new(Kind::Io, "cannot start a thread")

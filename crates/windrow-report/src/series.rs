@@ -1,5 +1,6 @@
 //! Series: their values, what is missing, and some of them drawn with their windows.
 
+use windrow::dev::Pass;
 use windrow::dev::source::Source;
 use windrow::prepare::Watch;
 use windrow::preview::{
@@ -226,7 +227,7 @@ fn windows(
 ) -> Result<(Vec<Window>, u64)> {
     let per_record = samples.feed().per_record();
     let record = record * per_record + channel % per_record;
-    let range = samples.feed().view().samples_of(record)?;
+    let range = samples.feed().view().samples_of(record, Pass::default())?;
     let in_all = range.end.saturating_sub(range.start);
     // A label is one value on from its input: the first predicted value comes after context_length + 1 others. Where
     // inputs are their own labels it comes after context_length.

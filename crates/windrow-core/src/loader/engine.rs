@@ -10,7 +10,8 @@ use super::read_ahead::{Asked, ReadAhead, disk_waits, exceeds_memory};
 use crate::collate::{Batch, Pool};
 use crate::error::{Error, Result};
 use crate::plan::{Cursor, Plan, Step, Steps, Workspace};
-use crate::threads::{cores, refused};
+use crate::record::Pass;
+use crate::threads::{at_low_priority, cores, refused};
 
 /// The threads and their queue. Dropping it ends the threads.
 pub(super) struct Engine {
@@ -40,6 +41,8 @@ struct Shared {
     steps: Steps,
     depth: usize,
     cores: usize,
+    // Passes of views begin with work that is done ahead.
+    has_preparation: bool,
 }
 
 struct Queue {
@@ -62,6 +65,7 @@ struct Queue {
     ahead: ReadAhead,
     // Above 0 while the consumer outruns the threads and assembles batches too; it counts down with each one found ready.
     hungry: u32,
+    preparing: Vec<(Pass, JoinHandle<()>)>,
 }
 
 // A step that somebody begins, and where the one behind it begins.
@@ -102,6 +106,7 @@ impl Engine {
                 ReadAhead::default()
             },
             hungry: 0,
+            preparing: Vec::new(),
         };
         let shared = Arc::new(Shared {
             queue: Mutex::new(queue),
@@ -111,6 +116,7 @@ impl Engine {
             steps,
             depth: prefetch.max(n_threads),
             cores: cores(),
+            has_preparation: plan.has_preparation(),
         });
         let mut engine = Engine { shared, threads: Vec::new() };
         for i in 0..n_threads {
@@ -171,7 +177,9 @@ impl Drop for Engine {
     fn drop(&mut self) {
         self.shared.lock().stopping = true;
         self.shared.room.notify_all();
-        for thread in self.threads.drain(..) {
+        let preparing = std::mem::take(&mut self.shared.lock().preparing);
+        let preparing = preparing.into_iter().map(|(_, thread)| thread);
+        for thread in self.threads.drain(..).chain(preparing) {
             // A thread that panicked has already put its error into the queue.
             let _ = thread.join();
         }
@@ -184,7 +192,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn work(&self) {
+    fn work(self: &Arc<Self>) {
         let mut workspace = Workspace::default();
         // A pool of its own: memory that another core wrote last is slow to write.
         let pool = Pool::new(self.depth.saturating_add(1));
@@ -237,8 +245,8 @@ impl Shared {
             for (number, step) in asked.steps {
                 self.plan.prefetch(&step, number, workspace);
             }
-            for run in asked.runs {
-                self.plan.prefetch_run(run, workspace);
+            for (at, run) in asked.runs {
+                self.plan.prefetch_run(at, run, workspace);
             }
         }));
     }
@@ -260,8 +268,27 @@ impl Shared {
         })
     }
 
+    // Begins what the next pass of a view waits for, once this one is under way. It competes with nobody for a core; whoever needs it
+    // before it is done helps, and where no thread is to be had does it alone.
+    fn prepare_next(self: &Arc<Self>, queue: &mut Queue) {
+        for pass in self.plan.passes_to_prepare(queue.cursor, self.steps.epochs) {
+            if queue.preparing.iter().any(|(begun, _)| *begun == pass) {
+                continue;
+            }
+            let shared = self.clone();
+            let work = move || {
+                at_low_priority();
+                // What cannot be read is an error of the step that reads it.
+                let _ = shared.plan.prepare(pass, &|| !shared.lock().stopping);
+            };
+            let thread = std::thread::Builder::new().name("windrow-ahead".to_string()).spawn(work);
+            queue.preparing.retain(|(begun, thread)| begun.view != pass.view || !thread.is_finished());
+            queue.preparing.extend(thread.ok().map(|thread| (pass, thread)));
+        }
+    }
+
     // The step after the last one that was claimed, and its number; `None` when there is none any more.
-    fn claim(&self, queue: &mut Queue) -> Option<Claimed> {
+    fn claim(self: &Arc<Self>, queue: &mut Queue) -> Option<Claimed> {
         if queue.over {
             return None;
         }
@@ -272,6 +299,9 @@ impl Shared {
             return None;
         };
         queue.cursor = step.after();
+        if self.has_preparation {
+            self.prepare_next(queue);
+        }
         let number = queue.front + queue.slots.len() as u64;
         queue.slots.push_back(Slot { step: step.clone(), batch: None });
         Some(Claimed { number, step, after: queue.cursor })

@@ -33,8 +33,8 @@ const GAP: u64 = 1 << 20;
 pub(super) struct Asked {
     /// Steps, each with its number: what their own rows read.
     pub(super) steps: Vec<(u64, Step)>,
-    /// Runs of samples: all that they read.
-    pub(super) runs: Vec<Range<u64>>,
+    /// Runs of samples, each with the place of the run of the plan that needs it: all that they read.
+    pub(super) runs: Vec<(Cursor, Range<u64>)>,
 }
 
 impl Asked {
@@ -92,7 +92,7 @@ impl ReadAhead {
         let Some(runs) = self.blocks(&ahead, plan) else { return Asked { steps: ahead, runs: Vec::new() } };
         ahead.truncate(if is_first { FIRST } else { 0 });
         let rows = ahead.iter().map(|(_, step)| step.own.end - step.own.start).fold(0, u64::saturating_add);
-        let samples = runs.iter().map(|run| run.end - run.start).fold(0, u64::saturating_add);
+        let samples = runs.iter().map(|(_, run)| run.end - run.start).fold(0, u64::saturating_add);
         // So near each other in the blocks that they would be fetched with all that is between them.
         if samples.saturating_mul(plan.bytes_per_row()) <= rows.saturating_mul(GAP) {
             ahead.clear();
@@ -101,7 +101,7 @@ impl ReadAhead {
     }
 
     // The blocks, as runs of samples, that steps draw from and that were not asked for yet; `None` where the order has none.
-    fn blocks(&mut self, steps: &[(u64, Step)], plan: &Plan) -> Option<Vec<Range<u64>>> {
+    fn blocks(&mut self, steps: &[(u64, Step)], plan: &Plan) -> Option<Vec<(Cursor, Range<u64>)>> {
         let mut found = Vec::new();
         let mut new = Vec::new();
         for (_, step) in steps {
@@ -112,7 +112,9 @@ impl ReadAhead {
             if self.asked.len() + found.len() > MOST_ASKED {
                 self.asked.clear();
             }
-            new.extend(found.drain(..).filter(|run| self.asked.insert((step.epoch, run.start))));
+            let at = Cursor { epoch: step.epoch, samples: step.own.start };
+            let unasked = found.drain(..).filter(|run| self.asked.insert((step.epoch, run.start)));
+            new.extend(unasked.map(|run| (at, run)));
         }
         Some(new)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::array::{DType, reserve};
 use crate::collate::{Batch, Collate, Field, Pool, Sample, Scratch, place_of};
 use crate::error::{Error, Kind, Place, Result};
-use crate::record::{Draw, Piece, Span};
+use crate::record::{Draw, Pass, Piece, Span};
 use crate::row::Value;
 use crate::source::{FileInfo, LeftOut, Runs, SharedSource, Source, StoreSet, gather, whole};
 use crate::view::{Coverage, View};
@@ -217,15 +217,15 @@ impl Feed {
         &self.stores
     }
 
-    /// What one epoch sees of the source.
+    /// What one pass sees of the source.
     ///
     /// # Errors
     /// `Corrupt` when an index on disk is wrong.
-    pub fn coverage(&self) -> Result<Coverage> {
-        self.view.coverage().map_err(|e| self.numbered(e))
+    pub fn coverage(&self, pass: Pass) -> Result<Coverage> {
+        self.view.coverage(pass).map_err(|e| self.numbered(e))
     }
 
-    /// Assembles the samples with these numbers into one batch; random draws are those of `seed`, epoch 0.
+    /// Assembles the samples with these numbers into one batch; random draws and the order of documents are those of `seed`, epoch 0.
     ///
     /// # Errors
     /// `OutOfRange`; what reading the source says.

@@ -6,6 +6,7 @@ mod cursor;
 mod feed;
 mod filling;
 mod identity;
+mod passes;
 mod state;
 mod step;
 mod trace;
@@ -28,7 +29,6 @@ pub use trace::{Found, Traced};
 use crate::array::reserve;
 use crate::collate::{Batch, Pool};
 use crate::error::{Error, Result};
-use crate::record::Draw;
 use crate::sampler::{Sampler, Skipping, Turn};
 use crate::source::{StoreSet, Traffic, whole};
 
@@ -190,14 +190,15 @@ impl Plan {
         self.sampler.blocks(step.epoch, step.own.start..step.own.end.min(step.end()).min(len), out)
     }
 
-    /// Says to the sources that a run of samples is read soon, all of it.
-    pub fn prefetch_run(&self, run: Range<u64>, workspace: &mut Workspace) {
+    /// Says to the sources that a run of samples is read soon, all of it, as it is at a place of the run of the plan.
+    pub fn prefetch_run(&self, at: Cursor, run: Range<u64>, workspace: &mut Workspace) {
         let feed = &mut workspace.feed;
         feed.clear();
+        let passes = self.passes_at(at);
         let all = || {
             run.clone().try_for_each(|sample| {
                 let (number, sample) = self.feed_of(sample);
-                feed.add(&self.feeds[number], number, sample, Draw::new(self.seed, 0, 0, sample))
+                feed.add(&self.feeds[number], number, sample, passes[number].draw(sample))
             })
         };
         if whole(all).is_ok() {
@@ -253,8 +254,7 @@ impl Plan {
                 workspace.touch(&self.feeds[number], sample);
             }
             let (number, sample) = self.feed_of(turn.sample);
-            let draw = Draw::new(self.seed, epoch, turn.pass, turn.sample);
-            workspace.add(&self.feeds[number], number, sample, draw)?;
+            workspace.add(&self.feeds[number], number, sample, self.draw(epoch, *turn, number))?;
         }
         Ok(())
     }

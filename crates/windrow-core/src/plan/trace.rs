@@ -1,5 +1,7 @@
 //! What a position read, and which positions read a record: the plan forwards and backwards.
 
+use std::ops::Range;
+
 use super::{Identity, Plan};
 use crate::collate::whole_span;
 use crate::error::{Error, Kind, Result};
@@ -61,7 +63,7 @@ impl Plan {
         let turn = self.sampler().turn(epoch, position);
         let (feed, sample) = self.feed_of(turn.sample);
         let mut pieces = Vec::new();
-        let draw = Draw::new(self.seed(), epoch, turn.pass, turn.sample);
+        let draw = self.draw(epoch, turn, feed);
         let from = &self.feeds()[feed];
         from.view().pieces(sample, draw, &mut pieces).map_err(|e| from.numbered(e))?;
         let spans = pieces.iter().filter_map(|p| match p {
@@ -72,7 +74,7 @@ impl Plan {
         let spans: Result<Vec<Span>> = match from.collate().rows() {
             // A view of whole records asks for no lengths.
             Some(_) => spans.map(|span| whole_span(source, span.record)).collect(),
-            None => spans.filter_map(|span| read_span(from.view(), sample, span).transpose()).collect(),
+            None => spans.filter_map(|span| read_span(from.view(), sample, draw, span).transpose()).collect(),
         };
         let spans = spans.map_err(|e| from.numbered(e))?;
         let mut locations = Vec::new();
@@ -83,7 +85,7 @@ impl Plan {
     }
 
     /// The inverse: the positions of `epoch` whose samples may read from `record` of the data set of view `feed`, at most `most`,
-    /// in the order of their samples; none for a record that is left out.
+    /// in the order of their samples, pass by pass where a pass has an order of its own; none for a record that is left out.
     ///
     /// # Errors
     /// `OutOfRange`; what reading an index says.
@@ -112,49 +114,133 @@ impl Plan {
             return Err(Error::out_of_range("record", record, from.numbers()));
         }
         let Some(first) = from.record_of(record) else { return Ok(Vec::new()) };
-        let view = from.view();
-        let (mut pieces, mut found) = (Vec::new(), Vec::new());
-        // One, unless its channels are apart.
-        'records: for record in first..first + from.per_record() {
-            let samples = whole(|| view.samples_of(record)).map_err(|e| from.numbered(e))?;
-            let is_one = samples.end - samples.start == 1;
-            for sample in samples {
-                if !is_one {
-                    // Samples of other records may be among them.
-                    let draw = Draw::new(self.seed(), epoch, 0, self.starts[feed] + sample);
-                    whole(|| {
-                        pieces.clear();
-                        view.pieces(sample, draw, &mut pieces)
-                    })
-                    .map_err(|e| from.numbered(e))?;
-                    let is_read = |piece: &Piece| matches!(piece, Piece::Read(span) if span.record == record);
-                    if !pieces.iter().any(is_read) {
-                        continue;
-                    }
-                }
+        let records = first..first + from.per_record();
+        let search = Search { plan: self, feed, epoch, most, counts, is_wanted };
+        match from.view().is_reshuffled() {
+            true => search.pass_by_pass(records),
+            false => search.sample_by_sample(records),
+        }
+    }
+}
+
+/// A search for the positions of an epoch that read records of a view.
+struct Search<'p> {
+    plan: &'p Plan,
+    feed: usize,
+    epoch: u64,
+    most: usize,
+    counts: &'p dyn Fn(u64) -> bool,
+    is_wanted: &'p dyn Fn() -> bool,
+}
+
+/// Passes without a sample of a record after which it is not searched for any longer: the end of the stream, which no sample reads, holds
+/// a document at most every second time.
+const PASSES_WITHOUT: u32 = 64;
+
+impl Search<'_> {
+    // Each sample is the same in all passes. The records are one, unless its channels are apart.
+    fn sample_by_sample(&self, records: Range<u64>) -> Result<Vec<Found>> {
+        let mut found = Vec::new();
+        for record in records {
+            self.samples_of(record, 0, |sample| {
                 // A mixture may go through its smaller part several times in one epoch.
                 for pass in 0.. {
-                    let turn = Turn { sample: self.starts[feed] + sample, pass };
-                    if found.len() >= most {
-                        break 'records;
+                    if found.len() >= self.most {
+                        return Ok(false);
                     }
-                    if !is_wanted() {
-                        return Err(Error::new(Kind::Interrupted, "stopped before the end"));
-                    }
-                    match self.sampler().position(epoch, turn) {
-                        Some(position) if counts(position) => found.push(Found { sample, position }),
-                        Some(_) => {}
+                    match self.position(sample, pass)? {
+                        Some(position) => found.extend(self.counted(sample, position)),
                         None => break,
                     }
                 }
+                Ok(true)
+            })?;
+        }
+        Ok(found)
+    }
+
+    // Each pass has other samples of a record.
+    fn pass_by_pass(&self, records: Range<u64>) -> Result<Vec<Found>> {
+        let (mut found, mut n_without) = (Vec::new(), 0);
+        for pass in 0..self.passes() {
+            let mut n_samples = 0;
+            for record in records.clone() {
+                self.samples_of(record, pass, |sample| {
+                    n_samples += 1;
+                    if found.len() < self.most
+                        && let Some(position) = self.position(sample, pass)?
+                    {
+                        found.extend(self.counted(sample, position));
+                    }
+                    Ok(found.len() < self.most)
+                })?;
+            }
+            n_without = if n_samples == 0 { n_without + 1 } else { 0 };
+            if found.len() >= self.most || n_without == PASSES_WITHOUT {
+                break;
             }
         }
         Ok(found)
     }
+
+    // The passes of the view that the epoch begins.
+    fn passes(&self) -> u64 {
+        let sampler = self.plan.sampler();
+        let Some(len) = sampler.len(self.epoch) else { return u64::MAX };
+        let samples = sampler.samples_of_views(len).get(self.feed).copied().unwrap_or(len);
+        samples.div_ceil(self.plan.feeds()[self.feed].len().max(1))
+    }
+
+    // Gives the samples that read a record in a pass, as long as they are taken.
+    fn samples_of(&self, record: u64, pass: u64, mut take: impl FnMut(u64) -> Result<bool>) -> Result<()> {
+        let from = &self.plan.feeds()[self.feed];
+        let pass = self.plan.pass(self.epoch, pass, self.feed);
+        let samples = whole(|| from.view().samples_of(record, pass)).map_err(|e| from.numbered(e))?;
+        let is_one = samples.end - samples.start == 1;
+        let mut pieces = Vec::new();
+        for sample in samples {
+            self.check_wanted()?;
+            if !is_one {
+                // Samples of other records may be among them.
+                let draw = pass.draw(self.plan.starts[self.feed] + sample);
+                whole(|| {
+                    pieces.clear();
+                    from.view().pieces(sample, draw, &mut pieces)
+                })
+                .map_err(|e| from.numbered(e))?;
+                let is_read = |piece: &Piece| matches!(piece, Piece::Read(span) if span.record == record);
+                if !pieces.iter().any(is_read) {
+                    continue;
+                }
+            }
+            if !take(sample)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    // The position of a sample in a pass, where it has one.
+    fn position(&self, sample: u64, pass: u64) -> Result<Option<u64>> {
+        self.check_wanted()?;
+        let turn = Turn { sample: self.plan.starts[self.feed] + sample, pass };
+        Ok(self.plan.sampler().position(self.epoch, turn))
+    }
+
+    fn check_wanted(&self) -> Result<()> {
+        match (self.is_wanted)() {
+            true => Ok(()),
+            false => Err(Error::new(Kind::Interrupted, "stopped before the end")),
+        }
+    }
+
+    fn counted(&self, sample: u64, position: u64) -> Option<Found> {
+        (self.counts)(position).then_some(Found { sample, position })
+    }
 }
 
 // The span, where the sample reads it. One without values may only name the record before an EOS: nothing of it is read.
-fn read_span(view: &dyn View, sample: u64, span: Span) -> Result<Option<Span>> {
-    let is_read = span.len > 0 || view.samples_of(span.record)?.contains(&sample);
+fn read_span(view: &dyn View, sample: u64, draw: Draw, span: Span) -> Result<Option<Span>> {
+    let is_read = span.len > 0 || view.samples_of(span.record, draw.pass())?.contains(&sample);
     Ok(is_read.then_some(span))
 }

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::allocate::make_room;
 use super::fit::{self, NO_BIN};
+use super::reshuffle::{Pieces, Rows, WORD, check_count};
 use super::{Coverage, View, lengths};
 use crate::error::{Error, Result};
-use crate::record::{Draw, Lengths, Piece, Span};
+use crate::record::{Draw, Lengths, Pass, Piece, Span};
 
 /// Which bin a record goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
@@ -62,11 +63,12 @@ impl Overlong {
 ///
 /// ```
 /// # use std::sync::Arc;
+/// use windrow_core::Pass;
 /// use windrow_core::view::{Bins, Strategy, View};
 ///
 /// let bins = Bins::new(Arc::new(vec![3, 0, 6, 5, 2]), 8, Strategy::BestFit)?;
 /// assert_eq!(bins.len(), 2); // 6 + 2, 5 + 3
-/// assert_eq!(bins.samples_of(4)?, 0..1);
+/// assert_eq!(bins.samples_of(4, Pass::default())?, 0..1);
 /// assert_eq!(bins.max_segments(), 2);
 /// # Ok::<(), windrow_core::Error>(())
 /// ```
@@ -99,6 +101,8 @@ enum Layout {
         /// The number of each bin, where some are filled by a record's pieces.
         numbers: Option<Vec<u64>>,
     },
+    /// Records of about the same size change places in each pass. Before the rows that they share are those that their pieces fill.
+    Reshuffled { full: Pieces, rows: Rows },
 }
 
 /// Bins are found in a table with one place per free capacity; this many are 1 GiB of it at worst.
@@ -138,17 +142,7 @@ impl Bins {
         scope: Option<u64>,
         is_next: bool,
     ) -> Result<Self> {
-        let label = u64::from(is_next);
-        lengths::at_least_one("length", length)?;
-        scope.map_or(Ok(()), |records| lengths::at_least_one("scope", records))?;
-        if length > MOST_POSITIONS {
-            return Err(Error::config(format!(
-                "length is {length}, expected at most {MOST_POSITIONS} for bins"
-            ))
-            .hint("give the positions of one sample as length"));
-        }
-        // A record that is cut to `length` and the label after it is whole.
-        let most = length + if overlong == Overlong::Cut { label } else { 0 };
+        let most = most_values(length, overlong, scope, is_next)?;
         let (layout, max_segments, n_overlong) = match lengths::uniform(&*lengths)? {
             Some(each) => {
                 let (layout, max_segments) = even(lengths.len(), each, length, overlong)?;
@@ -156,6 +150,50 @@ impl Bins {
             }
             None => listed(&*lengths, length, (strategy, scope), overlong, most)?,
         };
+        let label = u64::from(is_next);
+        Ok(Bins { lengths, length, label, strategy, overlong, scope, n_overlong, layout, max_segments })
+    }
+
+    /// The same arguments, for bins of the same shape in each pass, whose records change places: a *class* is a run of nearly equal
+    /// sizes, and a bin has a slot of the longest of a class where one of its records is in each pass. So about one bin in a
+    /// hundred is more than [`Bins::with`] makes. A scope is one of classes.
+    ///
+    /// [`Strategy::BestFit`] puts slots of more than half a bin first, the longest first, then the others in one random order.
+    ///
+    /// # Errors
+    /// As [`Bins::with`]; `Config` for fewer than two records.
+    pub fn reshuffled(
+        lengths: Arc<dyn Lengths>,
+        length: u64,
+        strategy: Strategy,
+        overlong: Overlong,
+        scope: Option<u64>,
+        is_next: bool,
+    ) -> Result<Self> {
+        let most = most_values(length, overlong, scope, is_next)?;
+        let n = lengths.len();
+        check_count(n)?;
+        let (full, rows, n_overlong) = match lengths::uniform(&*lengths)? {
+            Some(each) => {
+                let (size, full) = (overlong.size(each, length), overlong.n_full(each, length));
+                let fits = full.checked_mul(n).and_then(|pieces| pieces.checked_add(n));
+                fits.ok_or_else(|| lengths::too_many(n))?;
+                let rows = Rows::even(n, length.checked_div(size), scope);
+                (Pieces::Even(n, full), rows, if each > most { n } else { 0 })
+            }
+            None => {
+                let mut full = Pieces::none();
+                let (sizes, n_overlong) = sizes(&*lengths, most, |record, len| {
+                    full.push(record, overlong.n_full(len, length), n)?;
+                    // At most 2^28, see MOST_POSITIONS.
+                    Ok(overlong.size(len, length) as u32)
+                })?;
+                (full, Rows::listed(sizes, length as u32, strategy, scope)?, n_overlong)
+            }
+        };
+        let max_segments = rows.most();
+        let layout = Layout::Reshuffled { full, rows };
+        let label = u64::from(is_next);
         Ok(Bins { lengths, length, label, strategy, overlong, scope, n_overlong, layout, max_segments })
     }
 
@@ -208,10 +246,11 @@ impl View for Bins {
             Layout::Even { samples, .. } => *samples,
             Layout::Listed { numbers: Some(numbers), .. } => numbers.last().map_or(0, |last| last + 1),
             Layout::Listed { ends, .. } => ends.len() as u64,
+            Layout::Reshuffled { full, rows } => full.len() + rows.len(),
         }
     }
 
-    fn pieces(&self, sample: u64, _draw: Draw, out: &mut Vec<Piece>) -> Result<()> {
+    fn pieces(&self, sample: u64, draw: Draw, out: &mut Vec<Piece>) -> Result<()> {
         lengths::check_sample(sample, self.len())?;
         match &self.layout {
             Layout::Even { per_bin, full, .. } => {
@@ -246,10 +285,22 @@ impl View for Bins {
                 }
                 Err(Error::corrupt("the lengths of records are not those that the bins were made of"))
             }
+            Layout::Reshuffled { full, .. } if sample < full.len() => {
+                let (record, piece) = full.find(sample);
+                self.read_full(record, piece, out);
+                Ok(())
+            }
+            Layout::Reshuffled { full, rows } => {
+                rows.records(sample - full.len(), draw.pass(), |record| self.read(record, out))
+            }
         }
     }
 
-    fn samples_of(&self, record: u64) -> Result<Range<u64>> {
+    fn is_reshuffled(&self) -> bool {
+        matches!(self.layout, Layout::Reshuffled { .. })
+    }
+
+    fn samples_of(&self, record: u64, pass: Pass) -> Result<Range<u64>> {
         lengths::check_record(record, self.lengths.len())?;
         Ok(match &self.layout {
             Layout::Even { bins: 0, .. } => 0..0,
@@ -277,6 +328,16 @@ impl View for Bins {
                     start..numbers[bin] + 1
                 }
             },
+            Layout::Reshuffled { full, rows } => {
+                let size = self.overlong.size(self.lengths.length(record)?, self.length) as u32;
+                let pieces = full.of(record);
+                match rows.row_of(record, size, pass) {
+                    None => pieces,
+                    Some(row) if pieces.is_empty() => full.len() + row..full.len() + row + 1,
+                    // Pieces and rows of others are between.
+                    Some(row) => pieces.start..full.len() + row + 1,
+                }
+            }
         })
     }
 
@@ -284,7 +345,7 @@ impl View for Bins {
         self.length
     }
 
-    fn coverage(&self) -> Result<Coverage> {
+    fn coverage(&self, _pass: Pass) -> Result<Coverage> {
         let n = self.lengths.len();
         let Bins { length, label, overlong, .. } = *self;
         // In `padded` first what the records fill, then what they leave free.
@@ -317,8 +378,9 @@ impl View for Bins {
             Overlong::Drop => ",overlong=drop",
         };
         let scope = self.scope.map_or(String::new(), |records| format!(",scope={records}"));
+        let reshuffled = if self.is_reshuffled() { format!(",reshuffle={WORD}") } else { String::new() };
         format!(
-            "bins(length={},strategy={strategy}{overlong}{scope}{})",
+            "bins(length={},strategy={strategy}{overlong}{scope}{}{reshuffled})",
             self.length,
             lengths::apart(self.label)
         )
@@ -339,6 +401,40 @@ fn even(n_records: u64, len: u64, length: u64, overlong: Overlong) -> Result<(La
     Ok((Layout::Even { per_bin, full, bins, samples }, max_segments))
 }
 
+/// # Errors
+/// `Config` for a length or a scope of 0, and for a length that is too large. Else the values of a record that is whole.
+fn most_values(length: u64, overlong: Overlong, scope: Option<u64>, is_next: bool) -> Result<u64> {
+    lengths::at_least_one("length", length)?;
+    scope.map_or(Ok(()), |records| lengths::at_least_one("scope", records))?;
+    if length > MOST_POSITIONS {
+        return Err(Error::config(format!("length is {length}, expected at most {MOST_POSITIONS} for bins"))
+            .hint("give the positions of one sample as length"));
+    }
+    // A record that is cut to `length` and the label after it is whole.
+    Ok(length + if overlong == Overlong::Cut { u64::from(is_next) } else { 0 })
+}
+
+// The size of each record, and how many are longer than `most`.
+fn sizes(
+    lengths: &dyn Lengths,
+    most: u64,
+    mut size: impl FnMut(u32, u64) -> Result<u32>,
+) -> Result<(Vec<u32>, u64)> {
+    let n = lengths.len();
+    if n >= u64::from(NO_BIN) {
+        return Err(Error::config(format!("there are {n} records, expected fewer than {NO_BIN} for bins"))
+            .hint("pack() has no such limit"));
+    }
+    let (mut sizes, mut n_overlong) = (Vec::new(), 0);
+    for record in 0..n {
+        let len = lengths.length(record)?;
+        n_overlong += u64::from(len > most);
+        make_room(&mut sizes, 1, n)?;
+        sizes.push(size(record as u32, len)?);
+    }
+    Ok((sizes, n_overlong))
+}
+
 // `most`: what is longer is counted.
 fn listed(
     lengths: &dyn Lengths,
@@ -348,19 +444,8 @@ fn listed(
     most: u64,
 ) -> Result<(Layout, u64, u64)> {
     let n = lengths.len();
-    if n >= u64::from(NO_BIN) {
-        return Err(Error::config(format!("there are {n} records, expected fewer than {NO_BIN} for bins"))
-            .hint("pack() has no such limit"));
-    }
-    let mut slots = Vec::new();
-    let mut n_overlong = 0;
-    for record in 0..n {
-        let len = lengths.length(record)?;
-        n_overlong += u64::from(len > most);
-        make_room(&mut slots, 1, n)?;
-        // At most 2^28, see MOST_POSITIONS.
-        slots.push(overlong.size(len, length) as u32);
-    }
+    // At most 2^28, see MOST_POSITIONS.
+    let (mut slots, n_overlong) = sizes(lengths, most, |_, len| Ok(overlong.size(len, length) as u32))?;
     let together = scope.and_then(|records| usize::try_from(records).ok()).unwrap_or(slots.len());
     let mut bins = 0;
     for slots in slots.chunks_mut(together.max(1)) {
@@ -547,7 +632,7 @@ mod tests {
     fn uniform_lengths_are_arithmetic() {
         let view = Bins::new(Arc::new(Same(1_000_000_000, 1_024)), 4_000, BestFit).unwrap();
         assert_eq!((view.len(), view.max_segments()), (333_333_334, 3));
-        assert_eq!(view.samples_of(999_999_999).unwrap(), 333_333_333..333_333_334);
+        assert_eq!(view.samples_of(999_999_999, Pass::default()).unwrap(), 333_333_333..333_333_334);
         assert_eq!(counts(&view), [1_024_000_000_000, 0, 309_333_336_000, 0, 0]);
         for (n, each, length) in
             [(7, 3, 10), (1, 2, 9), (5, 0, 4), (6, 8, 4), (4, 4, 4), (3, 1, 9), (5, 9, 4), (5, 6, 4)]
@@ -573,10 +658,10 @@ mod tests {
             assert_eq!(Bins::new(lengths.clone(), length, BestFit).err().unwrap().kind(), Kind::Config);
         }
         let view = Bins::new(lengths, 4, FirstFit).unwrap();
-        assert_eq!(view.coverage().unwrap_err().kind(), Kind::Corrupt);
+        assert_eq!(view.coverage(Pass::default()).unwrap_err().kind(), Kind::Corrupt);
         let e = view.pieces(3, Draw::new(0, 0, 0, 0), &mut Vec::new()).unwrap_err();
         assert_eq!(e.kind(), Kind::OutOfRange);
-        assert_eq!(view.samples_of(3).unwrap_err().kind(), Kind::OutOfRange);
+        assert_eq!(view.samples_of(3, Pass::default()).unwrap_err().kind(), Kind::OutOfRange);
         assert_eq!(view.describe(), "bins(length=4,strategy=first_fit)");
     }
 }

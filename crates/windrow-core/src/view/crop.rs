@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Coverage, View, lengths};
 use crate::error::Result;
-use crate::record::{Draw, Lengths, Piece, Span};
+use crate::record::{Draw, Lengths, Pass, Piece, Span};
 
 /// Where a crop begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
@@ -68,7 +68,7 @@ impl View for Crop {
         Ok(())
     }
 
-    fn samples_of(&self, record: u64) -> Result<Range<u64>> {
+    fn samples_of(&self, record: u64, _pass: Pass) -> Result<Range<u64>> {
         lengths::check_record(record, self.len())?;
         Ok(record..record + u64::from(self.lengths.length(record)? > 0 || self.keeps_empty))
     }
@@ -77,7 +77,7 @@ impl View for Crop {
         self.length
     }
 
-    fn coverage(&self) -> Result<Coverage> {
+    fn coverage(&self, _pass: Pass) -> Result<Coverage> {
         lengths::sum(&*self.lengths, |len| {
             let used = len.min(self.length);
             Some(Coverage {
@@ -148,10 +148,10 @@ mod tests {
         let lengths: Arc<dyn Lengths> = Arc::new(Same(2, u64::MAX));
         assert_eq!(Crop::new(lengths.clone(), 0, Mode::Start).err().unwrap().kind(), Kind::Config);
         let view = Crop::new(lengths, u64::MAX, Mode::Random).unwrap();
-        assert_eq!(view.coverage().unwrap_err().kind(), Kind::Corrupt);
+        assert_eq!(view.coverage(Pass::default()).unwrap_err().kind(), Kind::Corrupt);
         let e = view.pieces(2, Draw::new(0, 0, 0, 0), &mut Vec::new()).unwrap_err();
         assert_eq!(e.kind(), Kind::OutOfRange);
-        assert_eq!(view.samples_of(2).unwrap_err().kind(), Kind::OutOfRange);
+        assert_eq!(view.samples_of(2, Pass::default()).unwrap_err().kind(), Kind::OutOfRange);
         assert_eq!(view.describe(), "crop(length=18446744073709551615,mode=random)");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::lengths::{self, RunningSums};
 use super::{Coverage, View};
 use crate::error::{Error, Result};
-use crate::record::{Draw, Lengths, Piece, Span};
+use crate::record::{Draw, Lengths, Pass, Piece, Span};
 
 /// All records end to end, or one rank's part of them, read in batches of `rows` rows.
 ///
@@ -98,7 +98,7 @@ impl View for Cursor {
     }
 
     // Whole batches: rows of two batches that follow each other lie among each other.
-    fn samples_of(&self, record: u64) -> Result<Range<u64>> {
+    fn samples_of(&self, record: u64, _pass: Pass) -> Result<Range<u64>> {
         let values = self.stream.range(record)?;
         let shown = self.shown();
         let (start, end) = (values.start.max(shown.start), values.end.min(shown.end));
@@ -117,7 +117,7 @@ impl View for Cursor {
         self.length
     }
 
-    fn coverage(&self) -> Result<Coverage> {
+    fn coverage(&self, _pass: Pass) -> Result<Coverage> {
         let shown = self.shown();
         let used = shown.end - shown.start;
         let (first, last) = (self.stream.find(shown.start), self.stream.find(shown.end - 1));
@@ -190,16 +190,16 @@ mod tests {
         let wide = view(&[16], 4, 1, (0, 1)).unwrap();
         assert_eq!(wide.len(), 12);
         assert_eq!(counts(&wide), [16, 8, 0, 0, 0]);
-        assert_eq!(wide.samples_of(0).unwrap(), 0..12);
+        assert_eq!(wide.samples_of(0, Pass::default()).unwrap(), 0..12);
     }
 
     #[test]
     fn numbers_beyond_memory_are_arithmetic() {
         let view = Cursor::new(Arc::new(Same(1_000_000_000, 1 << 20)), 4, 1024, (3, 8)).unwrap();
         assert_eq!(view.len() % 4, 0);
-        assert!(view.samples_of(400_000_000).unwrap().end > 0);
+        assert!(view.samples_of(400_000_000, Pass::default()).unwrap().end > 0);
         let view = Cursor::new(Arc::new(Same(1 << 62, 2)), 4, 1024, (1, 8)).unwrap();
-        let coverage = view.coverage().unwrap();
+        let coverage = view.coverage(Pass::default()).unwrap();
         assert_eq!(coverage.skipped_records, (1 << 62) - coverage.used / 2);
         // What the formula gives is what counting gives.
         for (n, each, part) in [(9, 7, 0), (9, 7, 1), (9, 7, 2), (40, 1, 1), (5, 13, 1)] {

@@ -117,7 +117,7 @@ impl Ends {
             Ends::Wide(ends) => ends.partition_point(|&end| end <= number),
             Ends::Narrow { starts, within } => {
                 // The last block that begins at or before it: an empty one begins where the next one does.
-                let block = last_from(starts, number, self.last());
+                let block = last_from(starts.len(), |i| starts[i], number, self.last());
                 let first = block * BLOCK;
                 let ends = ends_of(within, block);
                 // Counted: all of them side by side take less than a search, which waits for one comparison after the other.
@@ -132,7 +132,7 @@ impl Ends {
         if let Ends::Narrow { starts, within } = self
             && number < self.last()
         {
-            let block = last_from(starts, number, self.last());
+            let block = last_from(starts.len(), |i| starts[i], number, self.last());
             touch(bytemuck::cast_slice(ends_of(within, block)));
         }
     }
@@ -151,25 +151,33 @@ fn ends_of(within: &[u32], block: usize) -> &[u32] {
     &within[first..within.len().min(first + BLOCK)]
 }
 
-// The last of the starts, which begin with 0, that is not above `number`: blocks of records are about equally long, so it is
-// searched from where it would be if they were.
-fn last_from(starts: &[u64], number: u64, end: u64) -> usize {
-    let guess = (number as f64 / end as f64 * starts.len() as f64) as usize;
-    let guess = guess.min(starts.len() - 1);
-    let (mut step, is_below) = (1, starts[guess] <= number);
+/// The last of `n` starts, the first of which is 0, that is not above `number < end`: blocks of records are about equally long, so it
+/// is searched from where it would be if they were.
+pub(super) fn last_from(n: usize, start: impl Fn(usize) -> u64, number: u64, end: u64) -> usize {
+    let guess = (number as f64 / end as f64 * n as f64) as usize;
+    let guess = guess.min(n - 1);
+    let (mut step, is_below) = (1, start(guess) <= number);
     // Twice as far each time, until it lies between.
-    let between = if is_below {
-        while starts.get(guess + step).is_some_and(|start| *start <= number) {
+    let mut between = if is_below {
+        while guess + step < n && start(guess + step) <= number {
             step *= 2;
         }
-        guess + step / 2..starts.len().min(guess + step)
+        guess + step / 2..n.min(guess + step)
     } else {
-        while step < guess && starts[guess - step] > number {
+        while step < guess && start(guess - step) > number {
             step *= 2;
         }
         guess.saturating_sub(step)..guess - step / 2
     };
-    between.start + starts[between].partition_point(|start| *start <= number) - 1
+    // The first of them is not above the number, the one after them is.
+    while between.len() > 1 {
+        let middle = between.start + between.len() / 2;
+        match start(middle) <= number {
+            true => between.start = middle,
+            false => between.end = middle,
+        }
+    }
+    between.start
 }
 
 #[cfg(test)]

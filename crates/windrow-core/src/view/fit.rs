@@ -55,7 +55,7 @@ pub(super) fn first_fit(slots: &mut [u32], capacity: u32, volume: u64) -> u32 {
 }
 
 /// Bins by what is free in them: a stack per free size, and a set of the sizes whose stack is not empty.
-struct FreeRoom {
+pub(super) struct FreeRoom {
     capacity: u32,
     sizes: SizeSet,
     /// The top bin of each stack, plus 1.
@@ -65,13 +65,14 @@ struct FreeRoom {
 }
 
 impl FreeRoom {
-    fn new(capacity: u32) -> Self {
+    /// No bins yet, of `capacity` each.
+    pub(super) fn new(capacity: u32) -> Self {
         let places = capacity as usize + 1;
         FreeRoom { capacity, sizes: SizeSet::new(places), top: vec![0; places], below: Vec::new() }
     }
 
     /// Takes `size` from the fullest bin that has it, or from a new one.
-    fn take(&mut self, size: u32) -> u32 {
+    pub(super) fn take(&mut self, size: u32) -> u32 {
         let (bin, left) = match self.sizes.at_least(size as usize) {
             Some(left) => {
                 let bin = self.top[left] - 1;

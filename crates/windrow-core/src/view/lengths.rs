@@ -80,8 +80,14 @@ fn each_length(lengths: &dyn Lengths, mut take: impl FnMut(u64, u64) -> Result<(
     })
 }
 
-// One pass over all lengths, a few thousand at a time: the first one's record, and the lengths.
-fn each_few(lengths: &dyn Lengths, mut take: impl FnMut(u64, &mut [u64]) -> Result<()>) -> Result<()> {
+/// One pass over all lengths, a few thousand at a time: the first one's record, and the lengths.
+///
+/// # Errors
+/// What the lengths say, and `take`.
+pub(super) fn each_few(
+    lengths: &dyn Lengths,
+    mut take: impl FnMut(u64, &mut [u64]) -> Result<()>,
+) -> Result<()> {
     let mut some = [0; 64 * BLOCK];
     let mut first = 0;
     while first < lengths.len() {
@@ -203,7 +209,7 @@ pub(super) fn too_many(n_records: u64) -> Error {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::record::{Draw, Piece};
+    use crate::record::{Draw, Pass, Piece};
     use crate::view::View;
 
     /// Samples as text: `0[2..5]` is record 0, values 2 to 4; `=7` is a value that is in no record.
@@ -222,13 +228,13 @@ pub(super) mod tests {
 
     /// The samples of each record as text: `0..2 2..2`.
     pub(crate) fn show_inverse(view: &dyn View, n_records: u64) -> String {
-        let ranges = (0..n_records).map(|r| format!("{:?}", view.samples_of(r).unwrap()));
+        let ranges = (0..n_records).map(|r| format!("{:?}", view.samples_of(r, Pass::default()).unwrap()));
         ranges.collect::<Vec<_>>().join(" ")
     }
 
     /// `used, repeated, padded, unseen, skipped_records`.
     pub(crate) fn counts(view: &dyn View) -> [u64; 5] {
-        let c = view.coverage().unwrap();
+        let c = view.coverage(Pass::default()).unwrap();
         [c.used, c.repeated, c.padded, c.unseen, c.skipped_records]
     }
 

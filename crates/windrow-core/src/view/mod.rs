@@ -9,6 +9,7 @@ mod fit;
 mod lengths;
 mod pack;
 mod records;
+mod reshuffle;
 mod rows;
 mod segments;
 mod window;
@@ -25,7 +26,7 @@ pub use segments::Segments;
 pub use window::{Starts, Tail, Windows};
 
 use crate::error::Result;
-use crate::record::{Draw, Piece};
+use crate::record::{Draw, Pass, Piece};
 
 /// A way of cutting records into samples.
 pub trait View: Send + Sync {
@@ -41,20 +42,38 @@ pub trait View: Send + Sync {
     /// Asks the processor for what says which pieces `sample` has: they are asked for soon.
     fn touch(&self, _sample: u64) {}
 
-    /// The inverse: the samples that may read from `record`, as a range of sample numbers.
+    /// Whether it depends on the pass which records a sample reads, and in which order; else all passes are alike but for draws.
+    fn is_reshuffled(&self) -> bool {
+        false
+    }
+
+    /// Whether the first sample of a pass waits for work over all records, which [`View::prepare`] does before.
+    fn has_preparation(&self) -> bool {
+        false
+    }
+
+    /// Does before a pass what its first sample would wait for, as long as `is_wanted` says so.
+    ///
+    /// # Errors
+    /// `Corrupt` as for [`View::pieces`].
+    fn prepare(&self, _pass: Pass, _is_wanted: &dyn Fn() -> bool) -> Result<()> {
+        Ok(())
+    }
+
+    /// The inverse: the samples that may read from `record` in a pass, as a range of sample numbers.
     ///
     /// # Errors
     /// `OutOfRange`, or `Corrupt` as for [`View::pieces`].
-    fn samples_of(&self, record: u64) -> Result<Range<u64>>;
+    fn samples_of(&self, record: u64, pass: Pass) -> Result<Range<u64>>;
 
     /// Positions that a sample fills at most, counted in model inputs (`labels` are one value later).
     fn positions(&self) -> u64;
 
-    /// What of the source is seen in one epoch.
+    /// What of the source is seen in one pass.
     ///
     /// # Errors
     /// `Corrupt` when an index on disk is wrong.
-    fn coverage(&self) -> Result<Coverage>;
+    fn coverage(&self, pass: Pass) -> Result<Coverage>;
 
     /// What decides the cut, in words that never change for the same cut: part of the plan's identity.
     fn describe(&self) -> String;

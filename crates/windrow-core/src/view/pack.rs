@@ -4,9 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::lengths::{self, RunningSums};
+use super::reshuffle::{Place, Places, Reshuffled};
 use super::{Coverage, View};
 use crate::error::Result;
-use crate::record::{Draw, Lengths, Piece, Span};
+use crate::record::{Draw, Lengths, Pass, Piece, Span};
 
 /// All records end to end, cut into blocks of `length` positions.
 ///
@@ -17,16 +18,17 @@ use crate::record::{Draw, Lengths, Piece, Span};
 ///
 /// ```
 /// # use std::sync::Arc;
+/// use windrow_core::Pass;
 /// use windrow_core::view::{Pack, View};
 ///
 /// let view = Pack::new(Arc::new(vec![5, 0, 8]), 4, None)?;
 /// assert_eq!(view.len(), 3); // (13 - 1) / 4
-/// assert_eq!(view.samples_of(2)?, 1..3);
+/// assert_eq!(view.samples_of(2, Pass::default())?, 1..3);
 /// # Ok::<(), windrow_core::Error>(())
 /// ```
 pub struct Pack {
     /// Each record's share of the stream, its eos included.
-    stream: RunningSums,
+    stream: Stream,
     length: u64,
     eos: Option<i64>,
     /// Values that neighbouring blocks share.
@@ -34,6 +36,14 @@ pub struct Pack {
     blocks: u64,
     /// Whether a block that begins with an eos names the record that ends there.
     tells_record: bool,
+}
+
+/// In which order records are joined.
+enum Stream {
+    /// As they are stored.
+    Stored(RunningSums),
+    /// In another order in each pass.
+    Reshuffled(Reshuffled),
 }
 
 impl Pack {
@@ -44,7 +54,7 @@ impl Pack {
     /// `Config` when `length` is 0 or 2^64 - 1; `Corrupt` when the stream is longer than 64 bits can count; what the
     /// lengths say.
     pub fn new(lengths: Arc<dyn Lengths>, length: u64, eos: Option<i64>) -> Result<Self> {
-        Pack::cut(lengths, length, eos, 1)
+        Pack::cut(length, eos, 1, |more| Ok(Stream::Stored(stored(&*lengths, more)?)))
     }
 
     /// Blocks of `length` positions from `length` values each, none of them shared.
@@ -52,13 +62,53 @@ impl Pack {
     /// # Errors
     /// As [`Pack::new`].
     pub fn apart(lengths: Arc<dyn Lengths>, length: u64, eos: Option<i64>) -> Result<Self> {
-        Pack::cut(lengths, length, eos, 0)
+        Pack::cut(length, eos, 0, |more| Ok(Stream::Stored(stored(&*lengths, more)?)))
     }
 
-    fn cut(lengths: Arc<dyn Lengths>, length: u64, eos: Option<i64>, shared: u64) -> Result<Self> {
+    /// The same blocks of records that are joined in another order in each pass: the `scope` records that are neighbours trade
+    /// places among themselves, or all of them do. `is_next`: as [`Pack::new`], else as [`Pack::apart`].
+    ///
+    /// Lengths are asked for as blocks are made. For uniform lengths it is all arithmetic. Else each pass of all records needs half a
+    /// byte per record, added up in one go over the lengths before its first block, or before that by [`View::prepare`]; within a scope
+    /// that is done when it is first needed.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use windrow_core::view::{Pack, View};
+    /// use windrow_core::{Draw, Piece, Span};
+    ///
+    /// let view = Pack::reshuffled(Arc::new(vec![5, 3, 8]), 5, None, false, None)?;
+    /// let first_record = |epoch| {
+    ///     let mut pieces = Vec::new();
+    ///     view.pieces(0, Draw::new(7, epoch, 0, 0), &mut pieces)?;
+    ///     Ok::<_, windrow_core::Error>(match pieces[0] { Piece::Read(Span { record, .. }) => record, Piece::Value(_) => 3 })
+    /// };
+    /// assert_eq!([first_record(0)?, first_record(1)?], [2, 0]);
+    /// # Ok::<(), windrow_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Pack::new`]; `Config` for fewer than two records, and for a scope of 0.
+    pub fn reshuffled(
+        lengths: Arc<dyn Lengths>,
+        length: u64,
+        eos: Option<i64>,
+        is_next: bool,
+        scope: Option<u64>,
+    ) -> Result<Self> {
+        Pack::cut(length, eos, is_next.into(), |more| {
+            Ok(Stream::Reshuffled(Reshuffled::new(lengths, more, scope)?))
+        })
+    }
+
+    fn cut(
+        length: u64,
+        eos: Option<i64>,
+        shared: u64,
+        stream: impl FnOnce(u64) -> Result<Stream>,
+    ) -> Result<Self> {
         lengths::with_label("length", length, shared)?;
-        let end = u64::from(eos.is_some());
-        let stream = RunningSums::new(&*lengths, |len| len.checked_add(end))?;
+        let stream = stream(u64::from(eos.is_some()))?;
         let blocks = stream.total().saturating_sub(shared) / length;
         Ok(Pack { stream, length, eos, shared, blocks, tells_record: false })
     }
@@ -78,69 +128,75 @@ impl Pack {
         u64::from(self.eos.is_some())
     }
 
-    /// A record's own values in the stream.
-    fn values(&self, record: u64) -> Result<Range<u64>> {
-        let share = self.stream.range(record)?;
-        Ok(share.start..share.end - self.eos_len())
+    /// A record's own values in the stream of a pass.
+    fn values(&self, record: u64, pass: Pass) -> Result<Range<u64>> {
+        let share = match &self.stream {
+            Stream::Stored(sums) => sums.range(record)?,
+            Stream::Reshuffled(stream) => stream.in_pass(pass)?.range(record)?,
+        };
+        Ok(self.without_eos(&share))
+    }
+
+    fn without_eos(&self, share: &Range<u64>) -> Range<u64> {
+        share.start..share.end - self.eos_len()
     }
 
     /// How many of the values that two blocks share are an eos.
-    fn shared_eos(&self) -> Result<u64> {
-        if self.eos.is_none() {
+    fn shared_eos(&self, pass: Pass) -> Result<u64> {
+        let joints = self.joints();
+        if self.eos.is_none() || joints == 0 {
             return Ok(0);
         }
-        let joints = self.joints();
-        match self.stream {
-            RunningSums::Even { each, .. } => Ok(match inverse(self.length, each) {
+        if let Some(each) = self.stream.even() {
+            return Ok(match inverse(self.length, each) {
                 // The joints i with i·length = -1 (mod each) are `first`, and every `each`-th after it.
                 Some(x) if each - x <= joints => 1 + (joints - (each - x)) / each,
                 _ => 0,
-            }),
-            RunningSums::Listed(_) => (0..self.stream.records()).try_fold(0, |n, record| {
-                let at = self.values(record)?.end;
-                Ok(n + u64::from(at % self.length == 0 && (1..=joints).contains(&(at / self.length))))
-            }),
+            });
         }
+        let mut n = 0;
+        self.stream.each_place(pass, 0, |place| {
+            let at = place.share.end - 1;
+            n += u64::from(at.is_multiple_of(self.length) && (1..=joints).contains(&(at / self.length)));
+        })?;
+        Ok(n)
     }
 
     /// Records with no value among the first `shown` of the stream.
-    fn skipped(&self, shown: u64) -> Result<u64> {
-        match self.stream {
-            RunningSums::Even { each, records } if each > self.eos_len() => {
-                Ok(records - shown.div_ceil(each))
-            }
-            RunningSums::Even { records, .. } => Ok(records),
-            RunningSums::Listed(_) => (0..self.stream.records()).try_fold(0, |n, record| {
-                let values = self.values(record)?;
+    fn skipped(&self, shown: u64, pass: Pass) -> Result<u64> {
+        let n = self.stream.records();
+        match (&self.stream, self.stream.even()) {
+            (_, Some(each)) if each > self.eos_len() => Ok(n - shown.div_ceil(each)),
+            (_, Some(_)) => Ok(n),
+            (Stream::Stored(sums), None) => (0..n).try_fold(0, |n, record| {
+                let values = self.without_eos(&sums.range(record)?);
                 Ok(n + u64::from(values.is_empty() || values.start >= shown))
             }),
+            (Stream::Reshuffled(_), None) if shown == 0 => Ok(n),
+            (Stream::Reshuffled(stream), None) => {
+                let mut skipped = stream.n_empty();
+                // Only the end of the stream is not shown.
+                self.stream.each_place(pass, shown - 1, |place| {
+                    let values = self.without_eos(&place.share);
+                    skipped += u64::from(!values.is_empty() && values.start >= shown);
+                })?;
+                Ok(skipped)
+            }
         }
     }
-}
 
-impl View for Pack {
-    fn len(&self) -> u64 {
-        self.blocks
-    }
-
-    fn pieces(&self, sample: u64, _draw: Draw, out: &mut Vec<Piece>) -> Result<()> {
-        lengths::check_sample(sample, self.blocks)?;
-        let mut at = sample * self.length;
-        let stop = at + self.length + self.shared;
-        let mut record = self.stream.find(at);
-        while at < stop {
-            let mut share = self.stream.range(record)?;
-            if share.end <= at {
-                // Any number of empty records: searched over, not walked through.
-                record = self.stream.find(at);
-                share = self.stream.range(record)?;
-            }
-            let values = share.start..share.end - self.eos_len();
+    // The pieces of a block of records that are joined so.
+    fn pieces_of(&self, sample: u64, mut places: impl Places, out: &mut Vec<Piece>) -> Result<()> {
+        let start = sample * self.length;
+        let (mut at, stop) = (start, start + self.length + self.shared);
+        let mut place = places.find(at)?;
+        loop {
+            let (record, values) = (place.record, self.without_eos(&place.share));
             if at < values.end {
                 let end = values.end.min(stop);
                 out.push(Piece::Read(Span { record, start: at - values.start, len: end - at }));
                 at = end;
-            } else if self.tells_record && at == sample * self.length {
+            } else if self.tells_record && at == start {
                 out.push(Piece::Read(Span { record, start: values.end - values.start, len: 0 }));
             }
             if at < stop
@@ -149,17 +205,111 @@ impl View for Pack {
                 out.push(Piece::Value(id));
                 at += 1;
             }
-            record += 1;
+            if at >= stop {
+                return Ok(());
+            }
+            place = places.after(&place)?;
+            if place.share.end <= at {
+                // Any number of empty records: searched over, not walked through.
+                place = places.find(at)?;
+            }
         }
-        Ok(())
+    }
+}
+
+// Each record's share, with `more` numbers after its values.
+fn stored(lengths: &dyn Lengths, more: u64) -> Result<RunningSums> {
+    RunningSums::new(lengths, |len| len.checked_add(more))
+}
+
+impl Stream {
+    fn total(&self) -> u64 {
+        match self {
+            Stream::Stored(sums) => sums.total(),
+            Stream::Reshuffled(stream) => stream.total(),
+        }
+    }
+
+    fn records(&self) -> u64 {
+        match self {
+            Stream::Stored(sums) => sums.records(),
+            Stream::Reshuffled(stream) => stream.records(),
+        }
+    }
+
+    /// The share of each record, where all have the same.
+    fn even(&self) -> Option<u64> {
+        match self {
+            Stream::Stored(RunningSums::Even { each, .. }) => Some(*each),
+            Stream::Stored(RunningSums::Listed(_)) => None,
+            Stream::Reshuffled(stream) => stream.even(),
+        }
+    }
+
+    /// Records before the one in which `number < total()` lies.
+    fn places_before(&self, number: u64, pass: Pass) -> Result<u64> {
+        Ok(match self {
+            Stream::Stored(sums) => sums.find(number),
+            Stream::Reshuffled(stream) => stream.in_pass(pass)?.find(number)?.number,
+        })
+    }
+
+    /// All places from the one on in which `number < total()` lies.
+    fn each_place(&self, pass: Pass, number: u64, see: impl FnMut(&Place)) -> Result<()> {
+        match self {
+            Stream::Stored(sums) => each_place(sums, sums.records(), number, see),
+            Stream::Reshuffled(stream) => each_place(stream.in_pass(pass)?, stream.records(), number, see),
+        }
+    }
+}
+
+fn each_place(mut places: impl Places, n: u64, number: u64, mut see: impl FnMut(&Place)) -> Result<()> {
+    let mut place = places.find(number)?;
+    loop {
+        see(&place);
+        if place.number + 1 == n {
+            return Ok(());
+        }
+        place = places.after(&place)?;
+    }
+}
+
+impl View for Pack {
+    fn len(&self) -> u64 {
+        self.blocks
+    }
+
+    fn pieces(&self, sample: u64, draw: Draw, out: &mut Vec<Piece>) -> Result<()> {
+        lengths::check_sample(sample, self.blocks)?;
+        match &self.stream {
+            Stream::Stored(sums) => self.pieces_of(sample, sums, out),
+            Stream::Reshuffled(stream) => self.pieces_of(sample, stream.in_pass(draw.pass())?, out),
+        }
     }
 
     fn touch(&self, sample: u64) {
-        self.stream.touch(sample.saturating_mul(self.length));
+        if let Stream::Stored(sums) = &self.stream {
+            sums.touch(sample.saturating_mul(self.length));
+        }
     }
 
-    fn samples_of(&self, record: u64) -> Result<Range<u64>> {
-        let values = self.values(record)?;
+    fn is_reshuffled(&self) -> bool {
+        matches!(self.stream, Stream::Reshuffled(_))
+    }
+
+    fn has_preparation(&self) -> bool {
+        matches!(&self.stream, Stream::Reshuffled(stream) if stream.is_summed())
+    }
+
+    fn prepare(&self, pass: Pass, is_wanted: &dyn Fn() -> bool) -> Result<()> {
+        match &self.stream {
+            Stream::Stored(_) => Ok(()),
+            Stream::Reshuffled(stream) => stream.prepare(pass, is_wanted),
+        }
+    }
+
+    fn samples_of(&self, record: u64, pass: Pass) -> Result<Range<u64>> {
+        let values = self.values(record, pass)?;
         if values.is_empty() {
             return Ok(0..0);
         }
@@ -177,24 +327,32 @@ impl View for Pack {
         self.length
     }
 
-    fn coverage(&self) -> Result<Coverage> {
+    fn coverage(&self, pass: Pass) -> Result<Coverage> {
         let n = self.stream.records();
         let total = self.stream.total();
         let shown = if self.blocks == 0 { 0 } else { self.blocks * self.length + self.shared };
-        let whole = if shown == total { n } else { self.stream.find(shown) };
-        let used = shown - if self.blocks == 0 { 0 } else { whole * self.eos_len() };
+        let eos_shown = match self.eos {
+            Some(_) if self.blocks > 0 && shown == total => n,
+            Some(_) if self.blocks > 0 => self.stream.places_before(shown, pass)?,
+            _ => 0,
+        };
+        let used = shown - eos_shown;
         Ok(Coverage {
             used,
-            repeated: self.joints() - self.shared_eos()?,
+            repeated: self.joints() - self.shared_eos(pass)?,
             padded: 0,
             unseen: total - n * self.eos_len() - used,
-            skipped_records: self.skipped(shown)?,
+            skipped_records: self.skipped(shown, pass)?,
         })
     }
 
     fn describe(&self) -> String {
         let eos = self.eos.map_or("none".to_owned(), |id| id.to_string());
-        format!("pack(length={},eos={eos}{})", self.length, lengths::apart(self.shared))
+        let reshuffled = match &self.stream {
+            Stream::Stored(_) => String::new(),
+            Stream::Reshuffled(stream) => format!(",{}", stream.describe()),
+        };
+        format!("pack(length={},eos={eos}{}{reshuffled})", self.length, lengths::apart(self.shared))
     }
 }
 
@@ -290,7 +448,7 @@ mod tests {
         let view = Pack::new(Arc::new(Same(1_000_000_000, 1_024)), 2_048, None).unwrap();
         assert_eq!(view.len(), 499_999_999);
         assert_eq!(counts(&view), [1_023_999_997_953, 499_999_998, 0, 2_047, 1]);
-        assert_eq!(view.samples_of(2).unwrap(), 0..2);
+        assert_eq!(view.samples_of(2, Pass::default()).unwrap(), 0..2);
         for (length, eos) in [(3, None), (3, Some(0)), (5, Some(0)), (1, Some(0)), (7, None), (10, Some(0))] {
             for (n, each) in [(1, 9), (4, 0), (5, 1), (9, 3), (12, 6), (40, 4)] {
                 let even = Pack::new(Arc::new(Same(n, each)), length, eos).unwrap();
@@ -319,7 +477,7 @@ mod tests {
         assert_eq!(pieces, [Piece::Read(Span { record: 0, start: u64::MAX - 2, len: 2 })]);
         let e = view.pieces(u64::MAX - 1, Draw::new(0, 0, 0, 0), &mut pieces).unwrap_err();
         assert_eq!(e.kind(), Kind::OutOfRange);
-        assert_eq!(view.samples_of(1).unwrap_err().kind(), Kind::OutOfRange);
+        assert_eq!(view.samples_of(1, Pass::default()).unwrap_err().kind(), Kind::OutOfRange);
     }
 
     #[test]

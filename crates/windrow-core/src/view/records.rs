@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Coverage, View, lengths};
 use crate::error::Result;
-use crate::record::{Draw, Lengths, Piece, Span};
+use crate::record::{Draw, Lengths, Pass, Piece, Span};
 
 /// Sample i is the first `length + 1` values of record i, fewer where the record is shorter: [`Records::apart`] leaves out
 /// the one that is only a label.
@@ -57,7 +57,7 @@ impl View for Records {
         Ok(())
     }
 
-    fn samples_of(&self, record: u64) -> Result<Range<u64>> {
+    fn samples_of(&self, record: u64, _pass: Pass) -> Result<Range<u64>> {
         lengths::check_record(record, self.len())?;
         Ok(record..record + u64::from(self.lengths.length(record)? > 0))
     }
@@ -66,7 +66,7 @@ impl View for Records {
         self.length
     }
 
-    fn coverage(&self) -> Result<Coverage> {
+    fn coverage(&self, _pass: Pass) -> Result<Coverage> {
         lengths::sum(&*self.lengths, |len| {
             let used = len.min(self.values);
             Some(Coverage {
@@ -120,7 +120,7 @@ mod tests {
         let view = Records::new(Arc::new(Same(1_000_000_000, 1_024)), 1_023).unwrap();
         assert_eq!(view.len(), 1_000_000_000);
         assert_eq!(counts(&view), [1_024_000_000_000, 0, 0, 0, 0]);
-        assert_eq!(view.samples_of(999_999_999).unwrap(), 999_999_999..1_000_000_000);
+        assert_eq!(view.samples_of(999_999_999, Pass::default()).unwrap(), 999_999_999..1_000_000_000);
     }
 
     #[test]
@@ -130,10 +130,10 @@ mod tests {
             assert_eq!(Records::new(lengths.clone(), length).err().unwrap().kind(), Kind::Config);
         }
         let view = Records::new(lengths, 2).unwrap();
-        assert_eq!(view.coverage().unwrap_err().kind(), Kind::Corrupt);
+        assert_eq!(view.coverage(Pass::default()).unwrap_err().kind(), Kind::Corrupt);
         let e = view.pieces(3, Draw::new(0, 0, 0, 0), &mut Vec::new()).unwrap_err();
         assert_eq!(e.kind(), Kind::OutOfRange);
-        assert_eq!(view.samples_of(3).unwrap_err().kind(), Kind::OutOfRange);
+        assert_eq!(view.samples_of(3, Pass::default()).unwrap_err().kind(), Kind::OutOfRange);
         assert_eq!(view.describe(), "records(length=2)");
     }
 }

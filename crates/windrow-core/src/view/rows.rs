@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Coverage, View, lengths};
 use crate::error::Result;
-use crate::record::{Draw, Piece, Span};
+use crate::record::{Draw, Pass, Piece, Span};
 
 /// Sample i is record i. Its piece is a span of one value, whatever the record's length: no length is asked for.
 ///
@@ -31,7 +31,7 @@ impl View for Rows {
         Ok(())
     }
 
-    fn samples_of(&self, record: u64) -> Result<Range<u64>> {
+    fn samples_of(&self, record: u64, _pass: Pass) -> Result<Range<u64>> {
         lengths::check_record(record, self.n_records)?;
         Ok(record..record + 1)
     }
@@ -40,7 +40,7 @@ impl View for Rows {
         1
     }
 
-    fn coverage(&self) -> Result<Coverage> {
+    fn coverage(&self, _pass: Pass) -> Result<Coverage> {
         Ok(Coverage { used: self.n_records, ..Coverage::default() })
     }
 
@@ -65,7 +65,7 @@ mod tests {
             view.pieces(3, Draw::new(0, 0, 0, 0), &mut Vec::new()).unwrap_err().kind(),
             Kind::OutOfRange
         );
-        assert_eq!(view.samples_of(3).unwrap_err().kind(), Kind::OutOfRange);
+        assert_eq!(view.samples_of(3, Pass::default()).unwrap_err().kind(), Kind::OutOfRange);
         assert!(Rows::new(0).is_empty());
     }
 }

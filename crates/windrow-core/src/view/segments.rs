@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::lengths::{self, RunningSums};
 use super::{Coverage, View};
 use crate::error::{Error, Result};
-use crate::record::{Draw, Lengths, Piece, Span};
+use crate::record::{Draw, Lengths, Pass, Piece, Span};
 
 /// The pairs (value, next value) of all records, in record order, cut into rows; no pair crosses two records.
 ///
@@ -18,11 +18,12 @@ use crate::record::{Draw, Lengths, Piece, Span};
 ///
 /// ```
 /// # use std::sync::Arc;
+/// use windrow_core::Pass;
 /// use windrow_core::view::{Segments, View};
 ///
 /// let view = Segments::new(Arc::new(vec![6, 1, 4]), 4, &[])?; // 5 + 0 + 3 pairs
 /// assert_eq!(view.len(), 2);
-/// assert_eq!(view.samples_of(0)?, 0..2);
+/// assert_eq!(view.samples_of(0, Pass::default())?, 0..2);
 /// let view = Segments::new(Arc::new(vec![6, 1, 4]), 4, &[2, 4])?;
 /// assert_eq!([0, 1, 2].map(|row| view.target(row)), [4, 2, 2]);
 /// # Ok::<(), windrow_core::Error>(())
@@ -187,7 +188,7 @@ impl View for Segments {
         Ok(())
     }
 
-    fn samples_of(&self, record: u64) -> Result<Range<u64>> {
+    fn samples_of(&self, record: u64, _pass: Pass) -> Result<Range<u64>> {
         let share = self.pairs.range(record)?;
         Ok(if share.is_empty() { 0..0 } else { self.row_of(share.start)..self.row_of(share.end - 1) + 1 })
     }
@@ -196,7 +197,7 @@ impl View for Segments {
         self.buckets.last().copied().unwrap_or(self.length)
     }
 
-    fn coverage(&self) -> Result<Coverage> {
+    fn coverage(&self, _pass: Pass) -> Result<Coverage> {
         let all = lengths::sum(&*self.lengths, |len| {
             Some(if len <= self.label {
                 Coverage { unseen: len, skipped_records: 1, ..Coverage::default() }

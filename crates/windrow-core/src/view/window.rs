@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::lengths::{self, RunningSums};
 use super::{Coverage, View};
 use crate::error::{Error, Result};
-use crate::record::{Draw, Lengths, Piece, Span};
+use crate::record::{Draw, Lengths, Pass, Piece, Span};
 
 /// What to do with the values after a record's last full window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
@@ -161,7 +161,7 @@ impl View for Windows {
         Ok(())
     }
 
-    fn samples_of(&self, record: u64) -> Result<Range<u64>> {
+    fn samples_of(&self, record: u64, _pass: Pass) -> Result<Range<u64>> {
         self.samples.range(record)
     }
 
@@ -173,7 +173,7 @@ impl View for Windows {
         self.short
     }
 
-    fn coverage(&self) -> Result<Coverage> {
+    fn coverage(&self, _pass: Pass) -> Result<Coverage> {
         lengths::sum(&*self.lengths, |len| self.cut.coverage(len))
     }
 
@@ -331,7 +331,7 @@ mod tests {
                 assert_eq!(pieces, again);
                 let [Piece::Read(span)] = pieces[..] else { panic!("{pieces:?}") };
                 assert_eq!(span.len, 5.min(lengths[span.record as usize]));
-                assert!(view.samples_of(span.record).unwrap().contains(&sample));
+                assert!(view.samples_of(span.record, Pass::default()).unwrap().contains(&sample));
                 starts.entry(span.record).or_default().insert(span.start);
             }
         }
@@ -374,7 +374,7 @@ mod tests {
         let view = Windows::new(Arc::new(Same(1_000_000_000, 1_024)), 512, 64, Tail::Drop).unwrap();
         assert_eq!(view.len(), 8_000_000_000);
         assert_eq!(counts(&view), [961_000_000_000, 3_143_000_000_000, 0, 63_000_000_000, 0]);
-        assert_eq!(view.samples_of(999_999_999).unwrap(), 7_999_999_992..8_000_000_000);
+        assert_eq!(view.samples_of(999_999_999, Pass::default()).unwrap(), 7_999_999_992..8_000_000_000);
     }
 
     #[test]
@@ -403,12 +403,12 @@ mod tests {
         let wide = new(vec![u64::MAX, 7], u64::MAX - 1, u64::MAX).unwrap();
         assert_eq!(wide.len(), 2);
         let wide = new(vec![u64::MAX], 1 << 62, 1).unwrap();
-        assert_eq!(wide.coverage().unwrap_err().kind(), Kind::Corrupt);
+        assert_eq!(wide.coverage(Pass::default()).unwrap_err().kind(), Kind::Corrupt);
         let far = new(vec![u64::MAX], 4, u64::MAX / 2 + 3).unwrap();
         assert_eq!(far.len(), 2);
         let e = far.pieces(2, Draw::new(0, 0, 0, 0), &mut Vec::new()).unwrap_err();
         assert_eq!(e.kind(), Kind::OutOfRange);
-        assert_eq!(far.samples_of(1).unwrap_err().kind(), Kind::OutOfRange);
+        assert_eq!(far.samples_of(1, Pass::default()).unwrap_err().kind(), Kind::OutOfRange);
         let view = new(vec![3], 512, 64).unwrap();
         assert_eq!(view.describe(), "windows(width=512,stride=64,tail=pad)");
     }

@@ -22,6 +22,8 @@ mod mixtures;
 #[cfg(test)]
 mod ranks;
 #[cfg(test)]
+mod reshuffle;
+#[cfg(test)]
 mod sampler;
 #[cfg(test)]
 mod skips;

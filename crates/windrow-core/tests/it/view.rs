@@ -8,7 +8,7 @@ use proptest::strategy::Strategy as _;
 use windrow_core::view::{
     Bins, Coverage, Crop, Cursor, Mode, Overlong, Pack, Records, Segments, Strategy, Tail, View, Windows,
 };
-use windrow_core::{Draw, Error, Kind, Lengths, Piece, Result, Span};
+use windrow_core::{Draw, Error, Kind, Lengths, Pass, Piece, Result, Span};
 
 use super::alone::{alone, most_memory};
 
@@ -29,10 +29,13 @@ impl Lengths for Known {
     }
 }
 
+/// The pass that samples are of.
+const PASS: Pass = Pass { seed: 7, epoch: 1, pass: 0, view: 0 };
+
 fn all_pieces(view: &dyn View) -> Vec<Vec<Piece>> {
     let pieces = |sample| {
         let mut out = Vec::new();
-        view.pieces(sample, Draw::new(7, 1, 0, sample), &mut out).unwrap();
+        view.pieces(sample, PASS.draw(sample), &mut out).unwrap();
         out
     };
     (0..view.len()).map(pieces).collect()
@@ -67,7 +70,7 @@ fn check(view: &dyn View, lengths: &[u64], padded: u64) {
     }
     for (record, readers) in readers.iter_mut().enumerate() {
         readers.dedup();
-        let inverse = view.samples_of(record as u64).unwrap();
+        let inverse = view.samples_of(record as u64, PASS).unwrap();
         assert_eq!(inverse.collect::<Vec<_>>(), *readers, "record {record} in {}", view.describe());
     }
     let used = seen.len() as u64;
@@ -78,9 +81,9 @@ fn check(view: &dyn View, lengths: &[u64], padded: u64) {
         unseen: lengths.iter().sum::<u64>() - used,
         skipped_records: readers.iter().filter(|r| r.is_empty()).count() as u64,
     };
-    assert_eq!(view.coverage().unwrap(), expected, "{}", view.describe());
+    assert_eq!(view.coverage(PASS).unwrap(), expected, "{}", view.describe());
     assert!(view.pieces(view.len(), Draw::new(0, 0, 0, 0), &mut Vec::new()).is_err());
-    assert!(view.samples_of(lengths.len() as u64).is_err());
+    assert!(view.samples_of(lengths.len() as u64, PASS).is_err());
 }
 
 fn values(pieces: &[Piece]) -> u64 {
@@ -166,7 +169,7 @@ proptest! {
             prop_assert_eq!(&found[..], *row);
             for place in found {
                 *seen.entry(place).or_default() += 1;
-                prop_assert!(view.samples_of(place.0).unwrap().contains(&sample));
+                prop_assert!(view.samples_of(place.0, PASS).unwrap().contains(&sample));
             }
         }
         let used = seen.len() as u64;
@@ -178,8 +181,8 @@ proptest! {
             unseen: stream.len() as u64 - used,
             skipped_records: (0..list.len() as u64).filter(is_skipped).count() as u64,
         };
-        prop_assert_eq!(view.coverage().unwrap(), coverage);
-        prop_assert!(view.samples_of(list.len() as u64).is_err());
+        prop_assert_eq!(view.coverage(PASS).unwrap(), coverage);
+        prop_assert!(view.samples_of(list.len() as u64, PASS).is_err());
     }
 
     #[test]
@@ -291,12 +294,12 @@ proptest! {
         prop_assert!(seen.values().all(|n| *n == 1));
         prop_assert_eq!(inputs, list.iter().filter(|len| kept(**len)).sum::<u64>());
         for (record, readers) in readers.iter().enumerate() {
-            let found = view.samples_of(record as u64).unwrap();
+            let found = view.samples_of(record as u64, PASS).unwrap();
             prop_assert!(readers.iter().all(|sample| found.contains(sample)));
             let ends = readers.first().map_or(0..0, |first| *first..readers[readers.len() - 1] + 1);
             prop_assert_eq!(ends, found);
         }
-        prop_assert_eq!(view.coverage().unwrap(), Coverage {
+        prop_assert_eq!(view.coverage(PASS).unwrap(), Coverage {
             used: inputs,
             repeated: labels,
             padded: view.len() * length - inputs,
@@ -458,7 +461,7 @@ fn window_counts_follow_the_formula_at_its_edges() {
         (width + 1 + 2 * stride, 3, 3),
     ] {
         let count = |tail| Windows::new(Arc::new(vec![len, len + 1, 0]), width, stride, tail).unwrap();
-        let of_first = |tail| count(tail).samples_of(0).unwrap();
+        let of_first = |tail| count(tail).samples_of(0, PASS).unwrap();
         assert_eq!((of_first(Tail::Drop), of_first(Tail::Pad)), (0..drop, 0..pad), "length {len}");
     }
 }
@@ -473,7 +476,7 @@ fn a_million_records_fill_bins_close_to_their_volume() {
         let view = Bins::new(source.clone(), 2_048, strategy).unwrap();
         let ratio = view.len() as f64 / volume.div_ceil(2_048) as f64;
         assert!(ratio < most, "{}: {ratio}", view.describe());
-        let c = view.coverage().unwrap();
+        let c = view.coverage(PASS).unwrap();
         assert_eq!((view.len() * 2_048 - c.padded, c.skipped_records), (volume, 0));
     }
 }
@@ -481,7 +484,7 @@ fn a_million_records_fill_bins_close_to_their_volume() {
 #[test]
 fn segments_of_nearly_all_positions_are_counted() {
     let lengths: Vec<u64> = vec![1 << 63, 1 << 62];
-    let coverage = Segments::new(Arc::new(lengths), 1, &[]).unwrap().coverage().unwrap();
+    let coverage = Segments::new(Arc::new(lengths), 1, &[]).unwrap().coverage(PASS).unwrap();
     // Each record's values but its ends are a label and an input.
     assert_eq!(coverage.repeated, (1 << 63) - 2 + (1 << 62) - 2);
 }

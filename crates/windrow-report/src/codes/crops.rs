@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use serde_json::{Value, json};
+use windrow::dev::Pass;
 use windrow::dev::collate::{CodesLayout, Masks};
 use windrow::prepare::Watch;
 use windrow::preview::text;
@@ -67,7 +68,7 @@ pub(crate) fn show(
     for record in Sample::of(data.len(), TRACKS).records {
         let Some(plan) = &plan else { break };
         let length = data.length(record)?;
-        let positions = view.samples_of(record)?;
+        let positions = view.samples_of(record, Pass::default())?;
         let positions = positions.start..positions.end.min(positions.start.saturating_add(MOST_PIECES));
         let mut lanes: Vec<Vec<Range<u64>>> = Vec::new();
         for epoch in 0..epochs {

@@ -5,7 +5,7 @@ use std::fmt;
 use windrow_core::collate::{Batch, Labels, ScaledBy};
 use windrow_core::plan::{Feed, Pick, records_of};
 use windrow_core::view::Coverage;
-use windrow_core::{DType, Draw, Error, Result, store};
+use windrow_core::{DType, Draw, Error, Pass, Result, store};
 
 use crate::opening::dataset::Dataset;
 use crate::opening::own::OpenOptions;
@@ -100,7 +100,7 @@ impl Samples {
         Ok(records.into_iter().next().unwrap_or(crate::Value::Null))
     }
 
-    /// The samples with these numbers as one batch; random crops are those of `seed`, epoch 0.
+    /// The samples with these numbers as one batch; random crops, and the order of reshuffled documents, are those of `seed`, epoch 0.
     ///
     /// # Errors
     /// `OutOfRange`, `Corrupt`.
@@ -108,12 +108,20 @@ impl Samples {
         self.feed.batch(samples, seed)
     }
 
-    /// What one epoch sees of the data, in values.
+    /// What one epoch sees of the data, in values: of reshuffled documents epoch 0 of seed 0.
     ///
     /// # Errors
     /// `Corrupt` when an index is wrong.
     pub fn coverage(&self) -> Result<Coverage> {
-        store::whole(|| self.feed.coverage())
+        self.coverage_in(0)
+    }
+
+    /// What another epoch sees of it, with seed 0: of documents that are not reshuffled, the same.
+    ///
+    /// # Errors
+    /// As [`Samples::coverage`].
+    pub fn coverage_in(&self, epoch: u64) -> Result<Coverage> {
+        store::whole(|| self.feed.coverage(Pass { epoch, ..Pass::default() }))
     }
 
     /// An error where there are none: nothing would be learned, and nobody would say so.
