@@ -272,6 +272,8 @@ def pack(
     positions: Literal["block", "document"] = "block",
     ignore_index: SupportsIndex = -100,
     shifted: bool = False,
+    reshuffle: bool = False,
+    scope: Literal["all", "block"] | SupportsIndex | None = None,
     fields: Sequence[str] | None = None,
     labels: Literal["next", "same"] | None = "next",
     dtype: "_DType | None" = None,
@@ -300,11 +302,16 @@ def pack(
     that have started in the row, so 0 is what continues from the row before; ``position_ids`` count from the start of each.
     ``fields`` names those of them that are wanted: the others cost no time.
 
+    With ``reshuffle=True`` the records are joined in another order in each epoch, so that a document has other neighbours in its
+    blocks. The number of samples and their shapes stay. ``scope`` says which records change places: all (``None``, ``"all"``), so many
+    consecutive ones, or as many as 2 MiB hold, at least 256 (``"block"``), as ``shuffle=wr.Blocks()`` needs it. ``view[i]`` is of epoch 0
+    until ``set_epoch`` says another.
+
     Raises:
         ConfigError: JSON records, a length of 0, an ``eos`` that the stored dtype or a known vocabulary
             cannot hold, an unknown field, an empty list of them, ``labels`` with ``shifted``,
             ``labels="same"`` of an unsigned dtype where a mask excludes tokens, an ``ignore_index`` that the dtype
-            cannot hold, documents that are not token IDs.
+            cannot hold, documents that are not token IDs, ``reshuffle`` of fewer than two records, ``scope`` without it.
 
     >>> import windrow as wr, numpy as np, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
@@ -318,6 +325,12 @@ def pack(
     >>> block = wr.open(path, format="tokens", dtype="uint32").pack(6, eos=3, documents=True)[0]
     >>> block["labels"].tolist(), block["position_ids"].tolist(), block["cu_seqlens"].tolist()
     ([1, 2, 3, -100, 5, 6], [0, 1, 2, 3, 0, 1], [0, 4, 6, 6, 6, 6, 6])
+    >>> view = wr.open(path, format="tokens", dtype="uint32", eos=3).pack(5, labels=None, reshuffle=True)
+    >>> for epoch in (1, 2):
+    ...     view.set_epoch(epoch)
+    ...     print([row["input_ids"].tolist() for row in view])
+    [[4, 5, 6, 7, 8], [9, 0, 1, 2, 3]]
+    [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
     """
     return _cut("pack", locals())
 
@@ -328,7 +341,8 @@ def bins(
     strategy: Literal["best_fit", "first_fit"] = "best_fit",
     *,
     overlong: Literal["cut", "split", "drop"] = "cut",
-    scope: Literal["all", "block"] | SupportsIndex = "all",
+    scope: Literal["all", "block"] | SupportsIndex | None = "all",
+    reshuffle: bool = False,
     pad_value: SupportsIndex = 0,
     fields: Sequence[str] | None = None,
     labels: Literal["next", "same"] | None = "next",
@@ -348,12 +362,16 @@ def bins(
     ``scope`` says which records may share a row: ``"all"``, or consecutive ones: a number of them, or with ``"block"`` as
     many as 8 MiB hold. Rows that are neighbours hold neighbours then, as ``shuffle=wr.Blocks()`` needs them.
 
+    With ``reshuffle=True`` records of nearly the same length, within 1/64, trade places in each epoch, so that others share a row. The
+    number of rows, about one in a hundred more, and their shapes stay. ``view[i]`` is of epoch 0 until ``set_epoch`` says another.
+
     ``labels="same"`` gives the input itself as label, for models that shift labels themselves (Hugging Face's): -100, and
     a mask of 0, in padding, where its own mask excludes it, and where a record begins, which nothing before it tells.
     ``labels=None`` gives none, and masks of 1 where the input is a value that is not excluded.
 
     Raises:
-        ConfigError: JSON records, a length or a scope of 0, an unknown field, ``labels="same"`` of an unsigned dtype.
+        ConfigError: JSON records, a length or a scope of 0, an unknown field, ``labels="same"`` of an unsigned dtype,
+            ``reshuffle`` of fewer than two records.
 
     >>> import windrow as wr, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"

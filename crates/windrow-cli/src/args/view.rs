@@ -182,6 +182,12 @@ mod tests {
         assert_eq!(bins["bins"]["overlong"], "split");
         assert_eq!(bins["bins"]["fields"], serde_json::json!(["cu_seqlens", "max_seqlen"]));
         assert_eq!(
+            view("--pack 8 --reshuffle --scope block")["pack"],
+            serde_json::json!({ "length": 8, "reshuffle": true, "scope": "block" })
+        );
+        assert_eq!(view("--pack 8 --scope all"), view("--pack 8"));
+        assert_eq!(view("--bins 8 --reshuffle")["bins"]["reshuffle"], true);
+        assert_eq!(
             view("--pack 8 --documents --fields labels")["pack"]["fields"],
             serde_json::json!(["labels"])
         );
@@ -229,7 +235,8 @@ mod tests {
             ("--records 8 --eos 3", "--eos is an option of --pack"),
             ("--bins 8 --documents", "--documents is an option of --pack"),
             ("--records 8 --overlong cut", "--overlong is an option of --bins"),
-            ("--pack 8 --scope block", "--scope is an option of --bins"),
+            ("--records 8 --scope block", "--scope is an option of --pack, --bins"),
+            ("--segments 8 --reshuffle", "--reshuffle is an option of --pack, --bins"),
             ("--bins 8 --pad longest", "--pad is an option of --records"),
             ("--bins 8 --group 4", "--group is an option of --records"),
             ("--bins 8 --positions block", "--positions is an option of --pack"),

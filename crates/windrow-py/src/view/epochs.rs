@@ -55,6 +55,18 @@ impl Epochs {
         self.said.bind(py).call_method0("get")?.extract()
     }
 
+    /// The seed and the epoch of the order of documents: one for all samples until another is said, for else some would come twice and
+    /// others not at all.
+    ///
+    /// Where no epoch was said, a worker process of `DataLoader` takes the number that it draws anew for all its workers as the seed.
+    pub(crate) fn order(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
+        let seed = worker_seed(py)?;
+        Ok(match self.said(py)? {
+            Some(epoch) => (0, epoch),
+            None => (seed.unwrap_or(0), 0),
+        })
+    }
+
     /// The epoch of each of these samples, by number.
     ///
     /// Where none was set, those of a worker process of `DataLoader` begin at the number that it draws again for all its

@@ -88,11 +88,13 @@ impl View {
         Ok((recut, (recipe, self.seed, scaler, self.epochs.pickled(py), arrays)))
     }
 
-    /// Says for which epoch random crops, tags and the like are drawn: as a ``Loader`` of the view's seed draws them then.
+    /// Says for which epoch random crops, tags and the like are drawn: as a ``Loader`` of the view's seed draws them then. Of a view
+    /// with ``reshuffle=True`` it says which epoch's order of documents the samples are cut from, that of a ``Loader`` of seed 0.
     ///
-    /// Worker processes follow, also those of ``DataLoader(…, persistent_workers=True)``. Without it, each time a sample comes
-    /// again it is another one: in worker processes by the number that ``DataLoader`` draws for them each epoch
-    /// (``torch.manual_seed`` repeats it), in this process from epoch 0 on.
+    /// Worker processes follow, also those of ``DataLoader(…, persistent_workers=True)``. Without it, a random
+    /// sample is another one each time that it comes: in worker processes by the number that ``DataLoader`` draws for them each
+    /// epoch (``torch.manual_seed`` repeats it), in this process from epoch 0 on. The order of documents is that of epoch 0, in
+    /// worker processes with that number as its seed.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
@@ -107,7 +109,8 @@ impl View {
         self.epochs.set(py, epoch)
     }
 
-    /// What one epoch sees of the data, in values: a dict of used, repeated, padded, unseen, and skipped_records.
+    /// What one epoch sees of the data, in values: a dict of used, repeated, padded, unseen, and skipped_records. With
+    /// ``reshuffle=True`` it is the epoch that ``set_epoch`` said, else 0.
     ///
     /// Raises:
     ///     CorruptError: an index is wrong.
@@ -118,8 +121,8 @@ impl View {
     /// >>> wr.open(path, dtype="uint16").pack(4).coverage()
     /// {'used': 9, 'repeated': 1, 'padded': 0, 'unseen': 1, 'skipped_records': 0}
     fn coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let samples = self.samples.clone();
-        let coverage = wait_for(py, move || samples.coverage())?;
+        let (samples, epoch) = (self.samples.clone(), self.epochs.said(py)?.unwrap_or(0));
+        let coverage = wait_for(py, move || samples.coverage_in(epoch))?;
         json::plain(py, &coverage)
     }
 
@@ -196,7 +199,8 @@ impl Mix {
     /// Says which epoch ``mix[i]`` is of: each part continues where it ended in the epoch before, and what is random is drawn
     /// again. Worker processes follow. Until it is called, ``mix[i]`` is of epoch 0.
     ///
-    /// With ``stop="never"`` there is one endless epoch, whose numbers continue; the number given keys what is random alone.
+    /// With ``stop="never"`` there is one endless epoch, whose numbers continue; the number given keys what is random alone. Documents of
+    /// parts with ``reshuffle=True`` come in another order in each pass of the part, which may go on over epochs.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"

@@ -15,9 +15,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use windrow::dev::sampler::{Mix as Sequence, Sampler};
 use windrow::{Mixture, RecipePart, Samples, Shares, Value};
-use windrow_core::Draw;
 use windrow_core::collate::Batch;
 use windrow_core::plan::{Feed, Pick, batch_of, records_of};
+use windrow_core::{Draw, Pass};
 
 use crate::dataset::scaler::cut;
 use crate::python::error::{OrRaise, raise};
@@ -112,6 +112,14 @@ impl ByNumber for View {
     }
 
     fn picked(&self, py: Python<'_>, numbers: &[u64]) -> PyResult<Vec<Pick>> {
+        if self.samples.feed().view().is_reshuffled() {
+            let (seed, epoch) = self.epochs.order(py)?;
+            let pass = Pass { seed, epoch, ..Pass::default() };
+            return Ok(numbers
+                .iter()
+                .map(|&sample| Pick { feed: 0, sample, draw: pass.draw(sample) })
+                .collect());
+        }
         let epochs = self.epochs.of(py, numbers)?;
         let pick = |(&sample, &epoch): (&u64, &u64)| Pick {
             feed: 0,
@@ -130,10 +138,17 @@ impl ByNumber for Mix {
     fn picked(&self, py: Python<'_>, positions: &[u64]) -> PyResult<Vec<Pick>> {
         let draws = self.epochs.of(py, positions)?;
         let epoch = self.epochs.said(py)?.unwrap_or(0);
+        let (order_seed, _) = self.epochs.order(py)?;
         let pick = |(&position, &draws): (&u64, &u64)| {
             let turn = self.sequence.onward(epoch, position);
             let (feed, sample) = self.sequence.view_of(turn.sample);
-            Pick { feed, sample, draw: Draw::new(self.seeds[feed], draws, turn.pass, sample) }
+            // Parts go on from epoch to epoch, so their passes alone have an order each.
+            let (seed, epoch) = match self.feeds[feed].view().is_reshuffled() {
+                true => (order_seed, 0),
+                false => (self.seeds[feed], draws),
+            };
+            let pass = Pass { seed, epoch, pass: turn.pass, view: feed as u64 };
+            Pick { feed, sample, draw: pass.draw(sample) }
         };
         Ok(positions.iter().zip(&draws).map(pick).collect())
     }

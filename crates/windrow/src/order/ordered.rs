@@ -10,6 +10,7 @@ use windrow_core::{Error, Result};
 use crate::order::blocks::Blocks;
 use crate::order::shuffle::Shuffle;
 use crate::views::bins::Bins;
+use crate::views::pack::Pack;
 use crate::views::recipe::ViewRecipe;
 use crate::views::samples::Samples;
 use crate::views::scope::Scope;
@@ -61,20 +62,24 @@ pub(crate) fn orders(
     Ok(found)
 }
 
-// Bins without a scope and rows of segments are made of records from everywhere.
+// Bins and reshuffled packs without a scope, and rows of segments, are made of records from everywhere.
 fn refuse(samples: &Samples) -> Result<()> {
     let (view, hint) = match samples.recipe().view {
         ViewRecipe::Bins(Bins { scope: Scope::All, .. }) => {
-            ("bins", "bins with @scope=block@ put neighbours together; else choose @shuffle=true@")
+            ("a view of bins", "bins with @scope=block@ put neighbours together; else choose @shuffle=true@")
         }
+        ViewRecipe::Pack(Pack { reshuffle: true, scope: None | Some(Scope::All), .. }) => (
+            "a pack with @reshuffle=true@",
+            "@scope=block@ reshuffles neighbours among themselves; else choose @shuffle=true@",
+        ),
         ViewRecipe::Segments(_) => (
-            "segments",
+            "a view of segments",
             "choose @shuffle=true@, or a view whose samples are neighbours: pack, records, windows, or bins with a scope",
         ),
         _ => return Ok(()),
     };
     Err(Error::config(format!(
-        "a shuffle by blocks of a view of {view}: records from everywhere share a row, so no block is read whole"
+        "a shuffle by blocks of {view}: records from everywhere share a row, so no block is read whole"
     ))
     .at(samples.dataset().paths().to_string())
     .field("shuffle")

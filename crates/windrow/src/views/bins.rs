@@ -37,6 +37,9 @@ view! {
         /// Which records may share a row: all, those of a block of 8 MiB, as blocks of an order read them, or N consecutive ones.
         #[serde(default, skip_serializing_if = "is_default")]
         scope: Scope,
+        /// Let documents of nearly the same length trade places in each epoch, so that others share a row.
+        #[serde(default, skip_serializing_if = "is_default")]
+        reshuffle: bool,
         /// What fills free positions.
         #[serde(default)]
         pad_value: i64,
@@ -69,8 +72,8 @@ impl ViewKind for Bins {
         collate(1)?;
         let scope = self.scope.records(&*data.source);
         let (strategy, overlong) = (self.strategy, self.overlong);
-        let bins =
-            view::Bins::with(data.lengths(), self.length, strategy, overlong, scope, self.reads_next())?;
+        let cut = if self.reshuffle { view::Bins::reshuffled } else { view::Bins::with };
+        let bins = cut(data.lengths(), self.length, strategy, overlong, scope, self.reads_next())?;
         let collate = collate(bins.max_segments())?;
         Ok((Arc::new(bins), Arc::new(collate)))
     }

@@ -6,13 +6,14 @@ use serde_json::{Map, Value};
 use windrow_core::collate::{Collate, Documents, DocumentsLayout, Labels, Positions, Shifted};
 use windrow_core::format::{OptionRow, Takes};
 use windrow_core::plan::Feed;
-use windrow_core::source::{Runs, SharedSource};
+use windrow_core::source::{Runs, SharedSource, Source};
 use windrow_core::view::{self, View};
-use windrow_core::{Error, Result};
+use windrow_core::{Error, Lengths, Result};
 
 use crate::opening::dataset::Dataset;
 use crate::views::kind::{Cut, ViewKind};
 use crate::views::option::{Given, default_of, is_default, view};
+use crate::views::scope::Scope;
 
 view! {
     /// Blocks of `length` inputs over the joined records: every token but the first is a target exactly once. `input_ids`,
@@ -46,6 +47,13 @@ view! {
         /// Keep documents apart: position_ids, segment_ids, cu_seqlens. A document is a record, or ends with eos.
         #[serde(default, skip_serializing_if = "is_default")]
         documents: Option<DocumentsLayout> as DocumentsLayout,
+        /// Join documents in another order in each epoch, so that others share a block. A document is a record.
+        #[serde(default, skip_serializing_if = "is_default")]
+        reshuffle: bool,
+        /// Which documents change places: all, those of a block of 2 MiB (at least 256), as blocks of an order read them, or N
+        /// consecutive ones.
+        #[serde(default, skip_serializing_if = "is_default")]
+        scope: Option<Scope> as Scope,
         /// Only these tensors, of rows with documents or shifted inputs.
         #[serde(default, skip_serializing_if = "is_default")]
         fields: Vec<String> as &[&str],
@@ -84,12 +92,15 @@ pub(crate) fn arrange(mut given: Given) -> Result<Given> {
             .hint("add @documents=true@, or leave them out"));
     }
     given.extend(is_chosen.then(|| ("documents".to_string(), layout.into())));
+    // All documents are those of no scope.
+    given.retain(|name, value| name != "scope" || *value != "all");
     Ok(given)
 }
 
 impl ViewKind for Pack {
     fn source(&self, source: SharedSource) -> Result<SharedSource> {
-        Ok(if self.eos.is_none() { source.joined().unwrap_or(source) } else { source })
+        let keeps_records = self.eos.is_some() || self.reshuffle;
+        Ok(if keeps_records { source } else { source.joined().unwrap_or(source) })
     }
 
     fn labels(&self) -> Option<Labels> {
@@ -103,20 +114,23 @@ impl ViewKind for Pack {
     fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {
         let collate = self.collate(data)?;
         self.check_eos(data)?;
-        let cut = if self.reads_next() { view::Pack::new } else { view::Pack::apart };
-        let view = cut(data.lengths(), self.length, self.eos)?;
+        let view = match self.reshuffled(&*data.source)? {
+            Some(scope) => {
+                view::Pack::reshuffled(data.lengths(), self.length, self.eos, self.reads_next(), scope)?
+            }
+            None => self.stored(data.lengths())?,
+        };
         Ok((Arc::new(if self.documents.is_some() { view.telling_record() } else { view }), collate))
     }
 
     // Rows with documents or shifted inputs ask where records begin.
     fn feed(&self, feed: Feed, source: &SharedSource) -> Result<Feed> {
-        if self.eos.is_some() || self.shifted || self.documents.is_some() {
+        if self.eos.is_some() || self.shifted || self.documents.is_some() || self.reshuffle {
             return Ok(feed);
         }
         let Some(runs) = Runs::of(source) else { return Ok(feed) };
         let runs = Arc::new(runs);
-        let cut = if self.reads_next() { view::Pack::new } else { view::Pack::apart };
-        let view = cut(runs.clone(), self.length, None)?;
+        let view = self.stored(runs.clone())?;
         Ok(feed.read_in_runs(runs, Arc::new(view)))
     }
 
@@ -138,6 +152,26 @@ impl ViewKind for Pack {
 }
 
 impl Pack {
+    // Records joined as they are stored.
+    fn stored(&self, lengths: Arc<dyn Lengths>) -> Result<view::Pack> {
+        let cut = if self.reads_next() { view::Pack::new } else { view::Pack::apart };
+        cut(lengths, self.length, self.eos)
+    }
+
+    // How many documents change places among themselves, where they do: all of them, or so many.
+    fn reshuffled(&self, source: &dyn Source) -> Result<Option<Option<u64>>> {
+        let scope = self.scope.unwrap_or_default();
+        match self.reshuffle {
+            true => Ok(Some(scope.documents(source))),
+            false if scope == Scope::All => Ok(None),
+            false => {
+                Err(Error::config(format!("@scope={scope}@ of a pack whose documents keep their order"))
+                    .field("scope")
+                    .hint("add @reshuffle=true@, or leave @scope@ out"))
+            }
+        }
+    }
+
     fn collate(&self, data: &Cut<'_>) -> Result<Arc<dyn Collate>> {
         if self.shifted && self.documents.is_some() {
             return Err(Error::config("rows with shifted inputs keep documents apart already")

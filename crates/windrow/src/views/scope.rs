@@ -13,7 +13,13 @@ use crate::views::option::Taken;
 /// Bytes of a block, as the orders by blocks read it.
 pub(crate) const BLOCK_BYTES: u64 = 8 << 20;
 
-/// Which records may share a row of bins: with a scope, rows that are neighbours hold neighbours, which blocks of
+/// Bytes of documents that change places: a block of an order reads those that begin and end within it, so a quarter more than itself.
+const DOCUMENTS_BYTES: u64 = 2 << 20;
+
+/// Documents that change places, at least: among fewer, neighbours stay neighbours too often.
+const LEAST_DOCUMENTS: u64 = 256;
+
+/// Which records may share a row of bins, or change places in a pack: with a scope, rows that are neighbours hold neighbours, which blocks of
 /// [`Blocks`](crate::Blocks) read together.
 ///
 /// ```
@@ -29,7 +35,7 @@ pub enum Scope {
     /// All of them.
     #[default]
     All,
-    /// The number of consecutive ones that 8 MiB hold, by the mean size of a record in the files.
+    /// The number of consecutive ones that 8 MiB hold, by the mean size of a record in the files; for a pack 2 MiB, and at least 256.
     Block,
     /// This number of consecutive ones.
     #[serde(untagged)]
@@ -41,15 +47,25 @@ impl Taken for Scope {
 }
 
 impl Scope {
-    /// How many consecutive records; `None` for all.
+    /// How many consecutive records share rows of bins; `None` for all.
     pub(crate) fn records(self, source: &dyn Source) -> Option<u64> {
+        self.of_block(source, BLOCK_BYTES, 1)
+    }
+
+    /// How many consecutive documents of a pack change places; `None` for all.
+    pub(crate) fn documents(self, source: &dyn Source) -> Option<u64> {
+        self.of_block(source, DOCUMENTS_BYTES, LEAST_DOCUMENTS)
+    }
+
+    fn of_block(self, source: &dyn Source, block: u64, least: u64) -> Option<u64> {
         match self {
             Scope::All => None,
             Scope::Records(records) => Some(records),
             Scope::Block => {
                 let bytes: u128 = source.files().iter().map(|file| u128::from(file.size)).sum();
-                let records = u128::from(BLOCK_BYTES) * u128::from(source.len()) / bytes.max(1);
-                Some(u64::try_from(records).unwrap_or(u64::MAX).clamp(1, source.len().max(1)))
+                let records = u128::from(block) * u128::from(source.len()) / bytes.max(1);
+                let records = u64::try_from(records).unwrap_or(u64::MAX);
+                Some(records.max(least).clamp(1, source.len().max(1)))
             }
         }
     }
