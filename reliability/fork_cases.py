@@ -9,6 +9,7 @@ import os
 import random
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,18 @@ def case(kind: str, seed: int, tokens: str, lines: str) -> str | None:
 
 def view_of(draws: random.Random, tokens: str) -> Any:
     """A view, or a mixture of two, of data that is mapped or read by position."""
-    ds = wr.open(tokens, dtype="uint16", io=draws.choice(["mmap", "pread"]))
-    view = draws.choice([lambda: ds.pack(16), lambda: ds.pack(16, labels=None), lambda: ds.windows(15, stride=16)])()
+    io = draws.choice(["mmap", "pread"])
+    ds = wr.open(tokens, dtype="uint16", io=io)
+    documents = wr.open(Path(tokens).with_name("documents.bin"), dtype="uint16", eos=0, io=io)
+    scope = draws.choice([None, 32])
+    view = draws.choice(
+        [
+            lambda: ds.pack(16),
+            lambda: ds.pack(16, labels=None),
+            lambda: ds.windows(15, stride=16),
+            lambda: documents.pack(16, reshuffle=True, scope=scope),
+        ]
+    )()
     return wr.mix({"a": (view, 0.7), "b": (view, 0.3)}, stop="all") if draws.random() < 0.3 else view
 
 
@@ -202,6 +213,8 @@ def batches_of(draws: random.Random, tokens: str, **more: Any) -> tuple[Any, Any
 
 def workers(draws: random.Random, tokens: str, lines: str) -> str | None:
     view, loader = batches_of(draws, tokens, persistent_workers=draws.random() < 0.5)
+    # Workers that are told none have another order of documents in each epoch.
+    view.set_epoch(draws.randrange(3))
     expected = [
         digest(view.batch(range(at, min(at + 64, len(view))))) if isinstance(view, wr.View) else None for at in range(0, len(view), 64)
     ]

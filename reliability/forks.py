@@ -27,6 +27,8 @@ ROWS = {
 def torture(part: Part) -> None:
     tokens = part.folder / "tokens.bin"
     np.arange(30_000, dtype="<u2").tofile(tokens)
+    # Documents of many lengths, each ended by 0.
+    np.random.default_rng(0).integers(0, 300, 30_000).astype("<u2").tofile(part.folder / "documents.bin")
     lines = part.folder / "lines.jsonl"
     lines.write_text("".join(f'{{"n": {n}, "text": "line {n}"}}\n' for n in range(1500)))
     worker = Worker("fork_cases", "case", part.folder, LIMIT_SECS)

@@ -180,6 +180,7 @@ def small_files() -> Iterator[Job]:
     dummy: list[Command] = [["dummy", "--vocab-size", "300", "--tokens", "2000", "--out", "ids.bin", "-q"]]
     batch = ["extract", "ids.bin", "--pack", "16", "--batch-size", "4", "--step", "3", "-o", "batch.npz", "-q"]
     yield Job("extract", "extract", batch, dummy)
+    yield Job("extract", "extract of reshuffled documents", [*batch, "--document-eos", "7", "--reshuffle", "--epoch", "1"], dummy)
     codes = "wr.write('codes', CODES, to='codes', fsync=False)"
     prompts = (
         "import pathlib; new = pathlib.Path('new'); new.mkdir()\n"

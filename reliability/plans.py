@@ -117,6 +117,8 @@ def view_of(draws: random.Random, kind: str) -> tuple[Any, str]:
         length = max(length, 60)
     elif name == "crop":
         more = {"mode": draws.choice(["random", "start"])}
+    if name in ("pack", "bins") and draws.random() < 0.4:
+        more |= {"reshuffle": True, "scope": draws.choice([None, 5, 16])}
     return lambda s: getattr(s.ds, name)(length, **more), f"{name}({length}, **{more})"
 
 
@@ -139,7 +141,8 @@ def mixture(draws: random.Random, known: list[Source], cut: Any) -> tuple[Any, l
 def options_of(draws: random.Random, view: Any, parts: list[Source], is_mixed: bool, said: str, ends: bool) -> dict[str, Any]:
     batch = draws.choice([1, 2, 3, 4, 6, 8, 12])
     options: dict[str, Any] = {"global_batch_size": batch, "seed": draws.randrange(1 << 32)}
-    blocks = "bins" not in said and "segments" not in said and "group" not in said
+    from_everywhere = "reshuffle" in said and "'scope': None" in said
+    blocks = "bins" not in said and "segments" not in said and "group" not in said and not from_everywhere
     shuffle = draws.choice([True, True, False, "blocks"])
     if "group" in said:
         shuffle = True
