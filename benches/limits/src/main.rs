@@ -3,6 +3,7 @@
 
 mod codes;
 mod documents;
+mod order;
 mod packs;
 mod records;
 mod series;
@@ -17,6 +18,7 @@ const USAGE: &str = "windrow-limits widen|memcpy|batches FILE LENGTH BATCH THREA
 windrow-limits packs FILE LENGTH BATCH DOCUMENT THREADS SECONDS
 windrow-limits windows FILE SERIES CONTEXT STRIDE BATCH THREADS SECONDS
 windrow-limits fill SIZE THREADS SECONDS | bytes FILE BYTE THREADS | documents FILE DTYPE EOS
+windrow-limits order DOCUMENTS LENGTH THREADS SAMPLES
 windrow-limits newlines FILE | parse FILE SECONDS | records FOLDER SECONDS | encode FILE TOKENIZER THREADS [own]
 windrow-limits encode-batch FILE TOKENIZER THREADS TEXTS";
 
@@ -55,6 +57,9 @@ fn main() -> Fallible<()> {
         ["fill", size, threads, secs] => codes::fill(size.parse()?, threads.parse()?, secs.parse()?)?,
         ["bytes", file, byte, threads] => documents::bytes(file, byte.parse()?, threads.parse()?)?,
         ["documents", file, dtype, eos] => documents::documents(file, dtype, eos.parse()?)?,
+        ["order", documents, length, threads, samples] => {
+            order::views(documents.parse()?, length.parse()?, threads.parse()?, samples.parse()?)?
+        }
         ["newlines", file] => records::newlines(file)?,
         ["parse", file, secs] => records::parse(file, secs.parse()?)?,
         ["records", folder, secs] => records::records(folder, secs.parse()?)?,

@@ -163,23 +163,24 @@ impl Search<'_> {
     fn pass_by_pass(&self, records: Range<u64>) -> Result<Vec<Found>> {
         let (mut found, mut n_without) = (Vec::new(), 0);
         for pass in 0..self.passes() {
-            let mut n_samples = 0;
+            let (mut n_samples, mut is_whole) = (0, true);
             for record in records.clone() {
                 self.samples_of(record, pass, |sample| {
                     n_samples += 1;
-                    if found.len() < self.most
-                        && let Some(position) = self.position(sample, pass)?
-                    {
-                        found.extend(self.counted(sample, position));
+                    match self.position(sample, pass)? {
+                        Some(position) => found.extend(self.counted(sample, position)),
+                        None => is_whole = false,
                     }
                     Ok(found.len() < self.most)
                 })?;
             }
             n_without = if n_samples == 0 { n_without + 1 } else { 0 };
-            if found.len() >= self.most || n_without == PASSES_WITHOUT {
+            // A pass of which a sample never comes is the last one.
+            if found.len() >= self.most || !is_whole || n_without == PASSES_WITHOUT {
                 break;
             }
         }
+        found.truncate(self.most);
         Ok(found)
     }
 

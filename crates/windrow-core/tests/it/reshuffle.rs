@@ -10,7 +10,9 @@ use windrow_core::collate::NextToken;
 use windrow_core::loader::{BatchSize, Loader, Options};
 use windrow_core::plan::{Cursor, Feed, LastBatch, Plan};
 use windrow_core::record::keyed_hash;
-use windrow_core::sampler::{Mix, Permutation, Sampler, Shard, Shuffle, Stop};
+use windrow_core::sampler::{
+    Mix, MixOptions, MixPart, Order, PartOf, Permutation, Phase, Sampler, Shard, Shuffle, Stop,
+};
 use windrow_core::source::Source;
 use windrow_core::view::{Bins, Coverage, Overlong, Pack, Strategy, View};
 use windrow_core::{Draw, Error, Kind, Lengths, Pass, Piece, Result, Span};
@@ -486,6 +488,25 @@ fn what_a_position_read_is_traced_and_each_reader_of_a_record_is_found() {
             }
         }
     }
+}
+
+#[test]
+fn a_part_that_rests_for_ever_has_no_passes_to_search() {
+    let feeds = vec![feed(&[5, 9, 4, 8, 6]), feed(&[7, 3, 9])];
+    let part = |feed: &Feed| MixPart {
+        of: PartOf::Samples { len: feed.len(), order: Order::Shuffle },
+        weight: 1.0,
+        most_passes: None,
+    };
+    let options = MixOptions {
+        parts: feeds.iter().map(part).collect(),
+        stop: Stop::Never,
+        phases: vec![Phase { start: 60, weights: vec![1.0, 0.0] }],
+    };
+    let plan = Plan::new(feeds, Arc::new(Mix::of(&options, 1).unwrap()), 1).unwrap();
+    let found = plan.find(1, 0, 0, 1000).unwrap();
+    assert!(!found.is_empty() && found.iter().all(|found| found.position < 60), "{found:?}");
+    assert_eq!(plan.find(0, 0, 0, 1000).unwrap().len(), 1000, "the other part never ends");
 }
 
 #[test]
