@@ -303,8 +303,8 @@ def pack(
     ``fields`` names those of them that are wanted: the others cost no time.
 
     With ``reshuffle=True`` the records are joined in another order in each epoch, so that a document has other neighbours in its
-    blocks. The number of samples and their shapes stay. ``scope`` says which records change places: all (``None``, ``"all"``), so many
-    consecutive ones, or as many as 2 MiB hold, at least 256 (``"block"``), as ``shuffle=wr.Blocks()`` needs it. ``view[i]`` is of epoch 0
+    blocks. The number of samples and their shapes stay. ``scope`` says which records change places: all (``None``, ``"all"``), or
+    consecutive ones: a number of them, or with ``"block"`` as many as 2 MiB hold, at least 256, as ``shuffle=wr.Blocks()`` needs it. ``view[i]`` is of epoch 0
     until ``set_epoch`` says another.
 
     Raises:

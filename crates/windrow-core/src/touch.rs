@@ -20,6 +20,18 @@ pub fn touch(bytes: &[u8]) {
 #[cfg(not(target_arch = "x86_64"))]
 pub fn touch(_bytes: &[u8]) {}
 
+/// Asks the processor for one value that is read soon.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn touch_value<T>(value: &T) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: the address is that of a value, and a prefetch reads nothing a program could see.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) };
+}
+
+/// Does nothing here.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn touch_value<T>(_value: &T) {}
+
 /// Asks the system for pages of 2 MiB of memory that is touched at random: fewer of their addresses have to be looked up. It may
 /// give none.
 #[cfg(target_os = "linux")]

@@ -154,7 +154,7 @@ impl Bins {
         Ok(Bins { lengths, length, label, strategy, overlong, scope, n_overlong, layout, max_segments })
     }
 
-    /// The same arguments, for bins of the same shape in each pass, whose records change places: a *class* is a run of nearly equal
+    /// Bins of the same shape in each pass, whose records change places, of the arguments of [`Bins::with`]: a *class* is a run of nearly equal
     /// sizes, and a bin has a slot of the longest of a class where one of its records is in each pass. So about one bin in a
     /// hundred is more than [`Bins::with`] makes. A scope is one of classes.
     ///

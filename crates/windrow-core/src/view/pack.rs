@@ -65,7 +65,7 @@ impl Pack {
         Pack::cut(length, eos, 0, |more| Ok(Stream::Stored(stored(&*lengths, more)?)))
     }
 
-    /// The same blocks of records that are joined in another order in each pass: the `scope` records that are neighbours trade
+    /// Blocks of records that are joined in another order in each pass: the `scope` records that are neighbours trade
     /// places among themselves, or all of them do. `is_next`: as [`Pack::new`], else as [`Pack::apart`].
     ///
     /// Lengths are asked for as blocks are made. For uniform lengths it is all arithmetic. Else each pass of all records needs half a

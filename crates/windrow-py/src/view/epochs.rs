@@ -58,7 +58,7 @@ impl Epochs {
     /// The seed and the epoch of the order of documents: one for all samples until another is said, for else some would come twice and
     /// others not at all.
     ///
-    /// Where no epoch was said, a worker process of `DataLoader` takes the number that it draws anew for all its workers as the seed.
+    /// Where no epoch was said, a worker process of `DataLoader` takes the number that it draws for all its workers each epoch as the seed.
     pub(crate) fn order(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
         let seed = worker_seed(py)?;
         Ok(match self.said(py)? {

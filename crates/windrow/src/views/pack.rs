@@ -158,7 +158,7 @@ impl Pack {
         cut(lengths, self.length, self.eos)
     }
 
-    // How many documents change places among themselves, where they do: all of them, or so many.
+    // How many documents change places among themselves, where they do: all of them, or a number of them.
     fn reshuffled(&self, source: &dyn Source) -> Result<Option<Option<u64>>> {
         let scope = self.scope.unwrap_or_default();
         match self.reshuffle {

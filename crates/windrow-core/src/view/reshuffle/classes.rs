@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::view::allocate::make_room;
 use crate::view::fit::NO_BIN;
 
-/// A class takes smaller sizes until it has so many records.
+/// A class takes smaller sizes until it has this number of records.
 pub(super) const RECORDS: usize = 128;
 
 /// And none that is shorter than its longest by more than this part of it.

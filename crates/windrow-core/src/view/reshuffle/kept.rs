@@ -53,7 +53,7 @@ impl<T> Kept<T> {
         Ok(value)
     }
 
-    /// The same, made ahead: of its view only the pass that was asked for last stays beside it.
+    /// The value of a pass to come, made ahead: of its view only the pass that was asked for last stays beside it.
     ///
     /// # Errors
     /// What `make` says.

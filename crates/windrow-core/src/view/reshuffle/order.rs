@@ -11,7 +11,7 @@ const DOCS: u64 = 0x646f_6373_3100_0000;
 /// What plans call this order: whoever changes it must name it differently.
 pub(in crate::view) const WORD: &str = "docs-v1";
 
-/// Consecutive documents that trade places among themselves: all of them, or so many at a time.
+/// Consecutive documents that trade places among themselves: all of them, or a number of them at a time.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::view) struct Scopes {
     n: u64,

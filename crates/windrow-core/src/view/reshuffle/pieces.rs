@@ -8,7 +8,7 @@ use crate::view::lengths::too_many;
 
 /// Which records have such pieces.
 pub(in crate::view) enum Pieces {
-    /// Each has so many.
+    /// The number of records, and how many each has.
     Even(u64, u64),
     /// By list.
     Listed {

@@ -21,7 +21,7 @@ pub(in crate::view) struct Rows {
 }
 
 enum Slots {
-    /// All records are equal: so many to a row.
+    /// All records are equal: `per_row` to a row.
     Even { per_row: u64, rows: u64 },
     /// By list: 12 bytes for each record.
     Listed {

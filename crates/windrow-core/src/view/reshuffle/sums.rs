@@ -9,13 +9,16 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use crate::error::{Error, Result};
 use crate::permutation::Permutation;
 use crate::record::Lengths;
-use crate::touch::in_large_pages;
+use crate::touch::{in_large_pages, touch_value};
 
 /// Places between two sums.
 pub(super) const PLACES: u64 = 16;
 
 /// Documents that are asked for their lengths at once.
 const BULK: usize = 4096;
+
+/// Sums that the processor is asked for before lengths are added to them.
+const AHEAD: usize = 16;
 
 /// Documents of a piece of the work.
 const DOCUMENTS: u64 = 16 * BULK as u64;
@@ -136,11 +139,17 @@ impl Sums {
         while first < end {
             let some = &mut some[..(end - first).min(BULK as u64) as usize];
             lengths.lengths(first, some)?;
-            for (document, length) in (first..).zip(&*some) {
-                let place = self.order.invert(document);
-                // What wraps is found where the sum of all is compared.
-                let sum = &self.starts[(place / PLACES) as usize];
-                sum.fetch_add(length.wrapping_add(more), Ordering::Relaxed);
+            for (first, few) in (first..).step_by(AHEAD).zip(some.chunks(AHEAD)) {
+                let mut sums = [&self.starts[0]; AHEAD];
+                // Sums come from memory while the places of the next ones are computed.
+                for (document, sum) in (first..).zip(&mut sums[..few.len()]) {
+                    *sum = &self.starts[(self.order.invert(document) / PLACES) as usize];
+                    touch_value(*sum);
+                }
+                for (length, sum) in few.iter().zip(sums) {
+                    // What wraps is found where the sum of all is compared.
+                    sum.fetch_add(length.wrapping_add(more), Ordering::Relaxed);
+                }
             }
             first += some.len() as u64;
         }
