@@ -58,14 +58,23 @@ impl<T> Kept<T> {
     /// # Errors
     /// What `make` says.
     pub(super) fn get_ahead(&self, pass: Pass, make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
-        let mut passes = self.0.get().lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(of) = passes.kept.iter().find(|of| of.pass == pass) {
-            return Ok(of.value.clone());
+        let lock = || self.0.get().lock().unwrap_or_else(PoisonError::into_inner);
+        let known =
+            |passes: &Passes<T>| passes.kept.iter().find(|of| of.pass == pass).map(|of| of.value.clone());
+        let mut passes = lock();
+        if let Some(value) = known(&passes) {
+            return Ok(value);
         }
         let own = passes.kept.iter().filter(|of| of.pass.view == pass.view);
         let latest = own.map(|of| of.asked).max().filter(|asked| *asked > 0);
         passes.kept.retain(|of| of.pass.view != pass.view || Some(of.asked) == latest);
+        drop(passes);
+        // Whoever reads samples meanwhile does not wait for it.
         let value = Arc::new(make()?);
+        let mut passes = lock();
+        if let Some(value) = known(&passes) {
+            return Ok(value);
+        }
         passes.kept.push(Of { pass, value: value.clone(), asked: 0 });
         Ok(value)
     }
