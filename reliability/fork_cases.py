@@ -30,18 +30,17 @@ def case(kind: str, seed: int, tokens: str, lines: str) -> str | None:
 
 def view_of(draws: random.Random, tokens: str) -> Any:
     """A view, or a mixture of two, of data that is mapped or read by position."""
-    io = draws.choice(["mmap", "pread"])
+    io: Any = draws.choice(["mmap", "pread"])
     ds = wr.open(tokens, dtype="uint16", io=io)
     documents = wr.open(Path(tokens).with_name("documents.bin"), dtype="uint16", eos=0, io=io)
     scope = draws.choice([None, 32])
-    view = draws.choice(
-        [
-            lambda: ds.pack(16),
-            lambda: ds.pack(16, labels=None),
-            lambda: ds.windows(15, stride=16),
-            lambda: documents.pack(16, reshuffle=True, scope=scope),
-        ]
-    )()
+    views: list[Any] = [
+        lambda: ds.pack(16),
+        lambda: ds.pack(16, labels=None),
+        lambda: ds.windows(15, stride=16),
+        lambda: documents.pack(16, reshuffle=True, scope=scope),
+    ]
+    view = draws.choice(views)()
     return wr.mix({"a": (view, 0.7), "b": (view, 0.3)}, stop="all") if draws.random() < 0.3 else view
 
 
