@@ -51,6 +51,7 @@ from windrow.errors import (
 # What calls look up: Python loses a Ctrl-C that comes in some places of an import.
 from windrow import _epoch, dataset, ranks
 from windrow.dataset import open
+from windrow.drawing import sample_rng
 from windrow.frames import from_frame
 from windrow.keep import cache, manifest
 from windrow.loader import bench, trace
@@ -101,6 +102,7 @@ __all__ = [
     "open",
     "read_audio",
     "rebuild_metadata",
+    "sample_rng",
     "temperature",
     "tokenize",
     "trace",

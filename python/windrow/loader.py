@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Literal, SupportsIndex
 
+    from numpy.random import Generator
+
     from windrow._native import Blocks, Loader, Mix, View, _DType, _Framework, _Path
 
 __all__ = ["bench", "trace"]
@@ -39,6 +41,8 @@ def _new(
     pin_memory: bool = False,
     dtype: _DType | None = None,
     collate: Callable[[Any], Any] | None = None,
+    map: Callable[[Any, Generator], Any] | None = None,
+    map_name: str | None = None,
 ) -> Loader:
     """Batches of a view or mixture: dicts of name → array ``[B, …]``, contiguous, writable, over the memory that they were
     assembled in.

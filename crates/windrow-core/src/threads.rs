@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
+use std::time::Duration;
 
 use crate::error::{Error, Kind, Result};
 use crate::stop::Stop;
@@ -33,6 +34,23 @@ pub fn check(asked: Option<usize>, least: usize) -> Result<()> {
 /// Cores that this process may use, by its affinity and its container's quota; 1 where nobody can say.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Processor time that this thread has used so far; 0 where the system does not tell.
+pub fn processor_time() -> Duration {
+    clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Processor time that all threads of this process have used so far; 0 where the system does not tell.
+pub fn processor_time_of_all() -> Duration {
+    clock(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn clock(id: libc::clockid_t) -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call fills the structure that it is given.
+    unsafe { libc::clock_gettime(id, &raw mut time) };
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
 /// The number of this process, as [`std::process::id`] gives it, without a system call each time: for what looks at each read

@@ -27,6 +27,8 @@ pub(crate) struct Ordering {
     no_drop_last: bool,
     #[arg(long, value_name = "HOW", value_parser = ["repeat"], help = of_row("last"))]
     last: Option<String>,
+    #[arg(long, value_name = "NAME", help = of_row("map_name"))]
+    map_name: Option<String>,
 }
 
 // What the table of loaders says of it.
@@ -44,6 +46,7 @@ impl Ordering {
             || self.no_shuffle
             || self.no_drop_last
             || self.last.is_some()
+            || self.map_name.is_some()
     }
 
     /// Rows of a batch and the number of ranks, as far as they were typed.
@@ -81,6 +84,7 @@ impl Ordering {
             drop_last: last == LastBatch::Drop,
             repeat_last: last == LastBatch::Repeat,
             skip: Vec::new(),
+            map_name: self.map_name.clone(),
             plan: None,
         })
     }

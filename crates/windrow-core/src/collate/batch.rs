@@ -1,5 +1,6 @@
 //! A batch: named tensors in aligned memory that is used again once nobody holds it, or records as they are.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -56,6 +57,8 @@ pub struct Batch {
     pool: Option<Pool>,
     records: Option<Vec<Value>>,
     lists: Vec<List>,
+    // What a function made of its rows, which are in it no more.
+    made: Option<Box<dyn Any + Send + Sync>>,
     // Counted where it is assembled, not where it is delivered.
     values_size: usize,
     // Values that fill its first tensor, and places for them; of codes their frames.
@@ -89,6 +92,7 @@ impl Batch {
             pool: pool.cloned(),
             records: None,
             lists: Vec::new(),
+            made: None,
             values_size: 0,
             filled: [0; 2],
             filled_text: [0; 2],
@@ -105,6 +109,7 @@ impl Batch {
             values_size: records.iter().map(Value::size).sum(),
             records: Some(records),
             lists: Vec::new(),
+            made: None,
             filled: [0; 2],
             filled_text: [0; 2],
         }
@@ -116,6 +121,34 @@ impl Batch {
         self.values_size = lists.iter().flat_map(|list| &list.values).map(Value::size).sum();
         self.lists = lists;
         self
+    }
+
+    /// Its counts without its contents: a batch that [`Batch::with_made`] completes.
+    pub fn counted(&self) -> Batch {
+        Batch {
+            fields: Arc::new([]),
+            buffers: Vec::new(),
+            rows: self.rows,
+            pool: None,
+            records: None,
+            lists: Vec::new(),
+            made: None,
+            values_size: self.size(),
+            filled: self.filled,
+            filled_text: self.filled_text,
+        }
+    }
+
+    /// The same counts around what a function made of the rows.
+    #[must_use]
+    pub fn with_made(mut self, made: Box<dyn Any + Send + Sync>) -> Batch {
+        self.made = Some(made);
+        self
+    }
+
+    /// What a function made of its rows, to own.
+    pub fn take_made(&mut self) -> Option<Box<dyn Any + Send + Sync>> {
+        self.made.take()
     }
 
     /// Names, dtypes and row shapes.

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::finish::{Finish, Origin};
 use super::read_ahead::{Asked, ReadAhead, disk_waits, exceeds_memory};
 use crate::collate::{Batch, Pool};
 use crate::error::{Error, Result};
@@ -13,7 +15,8 @@ use crate::plan::{Cursor, Plan, Step, Steps, Workspace};
 use crate::record::Pass;
 use crate::threads::{at_low_priority, cores, refused};
 
-/// The threads and their queue. Dropping it ends the threads.
+/// The threads and their queue. Dropping it ends the threads; one that is in a function of the caller's is left to itself
+/// where that takes long.
 pub(super) struct Engine {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -29,6 +32,9 @@ pub(super) enum Taken {
 /// Batches that take longer to assemble are waited for; assembling a shorter one is quicker than to sleep and be woken.
 const SHORT: Duration = Duration::from_micros(500);
 
+/// How long the function of the caller's that a thread is in is waited for, where nobody looks for Ctrl-C meanwhile.
+const PATIENCE: Duration = Duration::from_millis(200);
+
 /// Batches in a row that a consumer must find ready before it counts as fed again.
 const FED: u32 = 8;
 
@@ -37,12 +43,17 @@ struct Shared {
     // Woken when the front of the queue becomes ready, and when there is room again.
     ready: Condvar,
     room: Condvar,
+    // Woken when a thread has ended.
+    ended: Condvar,
     plan: Arc<Plan>,
     steps: Steps,
     depth: usize,
     cores: usize,
     // Passes of views begin with work that is done ahead.
     has_preparation: bool,
+    finish: Option<Arc<dyn Finish>>,
+    // What `stopping` is in the queue, for calls that must not wait for its lock.
+    is_wanted: AtomicBool,
 }
 
 struct Queue {
@@ -53,6 +64,8 @@ struct Queue {
     slots: VecDeque<Slot>,
     over: bool,
     stopping: bool,
+    // Threads that have not ended.
+    alive: usize,
     // Waking nobody costs a system call, so both sides say when they sleep.
     consumer_sleeps: bool,
     sleeping_workers: usize,
@@ -87,6 +100,7 @@ impl Engine {
         cursor: Cursor,
         n_threads: usize,
         prefetch: usize,
+        finish: Option<Arc<dyn Finish>>,
     ) -> Result<Engine> {
         let queue = Queue {
             cursor,
@@ -94,6 +108,7 @@ impl Engine {
             slots: VecDeque::new(),
             over: false,
             stopping: false,
+            alive: 0,
             consumer_sleeps: false,
             sleeping_workers: 0,
             telling: false,
@@ -112,19 +127,26 @@ impl Engine {
             queue: Mutex::new(queue),
             ready: Condvar::new(),
             room: Condvar::new(),
+            ended: Condvar::new(),
             plan: plan.clone(),
             steps,
             depth: prefetch.max(n_threads),
             cores: cores(),
             has_preparation: plan.has_preparation(),
+            finish,
+            is_wanted: AtomicBool::new(true),
         });
         let mut engine = Engine { shared, threads: Vec::new() };
         for i in 0..n_threads {
             let shared = engine.shared.clone();
+            shared.lock().alive += 1;
             let spawned =
-                std::thread::Builder::new().name(format!("windrow-{i}")).spawn(move || shared.work());
+                std::thread::Builder::new().name(format!("windrow-{i}")).spawn(move || shared.run());
             // On an error the engine is dropped here, which ends the threads that did start.
-            engine.threads.push(spawned.map_err(refused)?);
+            engine.threads.push(spawned.map_err(|error| {
+                engine.shared.lock().alive -= 1;
+                refused(error)
+            })?);
         }
         Ok(engine)
     }
@@ -155,7 +177,9 @@ impl Engine {
                 return Taken::NotYet;
             }
             let room = !queue.over && queue.slots.len() < self.shared.depth;
-            if room && queue.took.is_some_and(|took| took < SHORT) {
+            // A function is called in the threads alone: the caller looks for Ctrl-C.
+            let lays_here = room && self.shared.finish.is_none();
+            if lays_here && queue.took.is_some_and(|took| took < SHORT) {
                 queue.hungry = FED;
                 // Without a step to claim the run is over, which the next turn of the loop sees.
                 if let Some(Claimed { number, step, .. }) = self.shared.claim(&mut queue) {
@@ -173,11 +197,35 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
-    fn drop(&mut self) {
+impl Engine {
+    /// Tells the threads to end: none of them begins another step, or another call of a function.
+    pub(super) fn end(&self) {
+        self.shared.is_wanted.store(false, Ordering::Relaxed);
         self.shared.lock().stopping = true;
         self.shared.room.notify_all();
+    }
+
+    /// Whether all threads have ended within `wait`.
+    pub(super) fn has_ended(&self, wait: Duration) -> bool {
+        let queue = self.shared.lock();
+        let ended = self.shared.ended.wait_timeout_while(queue, wait, |queue| queue.alive > 0);
+        ended.unwrap_or_else(PoisonError::into_inner).0.alive == 0
+    }
+
+    /// Tells the threads to end, and leaves them to themselves.
+    pub(super) fn leave(mut self) {
+        self.end();
+        self.threads.clear();
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.end();
         let preparing = std::mem::take(&mut self.shared.lock().preparing);
+        if self.shared.finish.is_some() && !self.has_ended(PATIENCE) {
+            return;
+        }
         let preparing = preparing.into_iter().map(|(_, thread)| thread);
         for thread in self.threads.drain(..).chain(preparing) {
             // A thread that panicked has already put its error into the queue.
@@ -192,8 +240,16 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn run(self: &Arc<Self>) {
+        let _alive = Alive(self);
+        match &self.finish {
+            Some(finish) => finish.around(&|| self.work()),
+            None => self.work(),
+        }
+    }
+
     fn work(self: &Arc<Self>) {
-        let mut workspace = Workspace::default();
+        let mut workspace = Workspace::of_records(self.finish.is_some());
         // A pool of its own: memory that another core wrote last is slow to write.
         let pool = Pool::new(self.depth.saturating_add(1));
         let mut waits = disk_waits();
@@ -233,6 +289,16 @@ impl Shared {
                 queue.ahead.assembled(waited);
             }
             queue.took = Some(took);
+            let batch = match &self.finish {
+                None => batch,
+                Some(finish) => {
+                    drop(queue);
+                    self.room.notify_one();
+                    let finished = self.finished(finish.as_ref(), batch, step, &workspace);
+                    queue = self.lock();
+                    finished
+                }
+            };
             if queue.put(number, batch) && queue.consumer_sleeps {
                 self.ready.notify_one();
             }
@@ -259,13 +325,21 @@ impl Shared {
 
     // A panic must reach the consumer as an error: a thread that just ends would leave it waiting for ever.
     fn assemble(&self, step: &Step, pool: &Pool, workspace: &mut Workspace) -> Result<Batch> {
-        let assemble = || self.plan.batch_of(step, Some(pool), workspace);
-        catch_unwind(AssertUnwindSafe(assemble)).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-            Err(Error::corrupt(format!("a loader thread panicked: {}", text.unwrap_or_default()))
-                .hint("this is a defect of windrow; please report it with the data's format"))
-        })
+        or_panic(|| self.plan.batch_of(step, Some(pool), workspace))
+    }
+
+    // What the caller's function makes of a batch that was just assembled in this workspace.
+    fn finished(
+        &self,
+        finish: &dyn Finish,
+        batch: Result<Batch>,
+        step: Step,
+        workspace: &Workspace,
+    ) -> Result<Batch> {
+        let turns = workspace.turns().to_vec();
+        let origin = Origin { plan: self.plan.clone(), steps: self.steps, step, turns };
+        let is_wanted = || self.is_wanted.load(Ordering::Relaxed);
+        batch.and_then(|batch| or_panic(|| finish.finish(batch, &origin, &is_wanted)))
     }
 
     // Begins what the next pass of a view waits for, once this one is under way. It competes with nobody for a core; whoever needs it
@@ -306,6 +380,25 @@ impl Shared {
         queue.slots.push_back(Slot { step: step.clone(), batch: None });
         Some(Claimed { number, step, after: queue.cursor })
     }
+}
+
+// A thread that runs, until it ends in any way.
+struct Alive<'a>(&'a Shared);
+
+impl Drop for Alive<'_> {
+    fn drop(&mut self) {
+        self.0.lock().alive -= 1;
+        self.0.ended.notify_all();
+    }
+}
+
+fn or_panic(work: impl FnOnce() -> Result<Batch>) -> Result<Batch> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        Err(Error::corrupt(format!("a loader thread panicked: {}", text.unwrap_or_default()))
+            .hint("this is a defect of windrow; please report it with the data's format"))
+    })
 }
 
 impl Queue {

@@ -1,6 +1,7 @@
 //! Runs a plan ahead of time: threads, a bounded queue, order kept, state by counting what was delivered.
 
 mod engine;
+mod finish;
 mod read_ahead;
 
 use std::fmt;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::engine::{Engine, Taken};
+pub use self::finish::{Finish, Origin};
 use crate::collate::{Batch, Pool};
 use crate::error::{Error, Result};
 use crate::plan::{Cursor, Identity, LastBatch, Plan, State, Step, Steps, Workspace};
@@ -110,6 +112,8 @@ fn share(values: u64, positions: u64) -> f64 {
 pub enum Next {
     /// The next batch.
     Batch(Batch),
+    /// The next batch, before [`Finish::finish`]: a loader without threads leaves that to the caller, who may hold locks now.
+    Unfinished(Batch, Origin),
     /// The run is over.
     End,
     /// Not ready yet: ask again.
@@ -136,6 +140,7 @@ pub struct Loader {
     stats: Stats,
     // The last batch was an error: iterating ends there.
     has_failed: bool,
+    finish: Option<Arc<dyn Finish>>,
 }
 
 impl fmt::Debug for Loader {
@@ -182,8 +187,18 @@ impl Loader {
             workspace: Workspace::default(),
             stats: Stats::default(),
             has_failed: false,
+            finish: None,
             plan,
         })
+    }
+
+    /// The same loader, whose batches go through `finish`, in the threads that assemble them.
+    #[must_use]
+    pub fn finished_by(mut self, finish: Arc<dyn Finish>) -> Loader {
+        self.stop();
+        self.workspace = Workspace::of_records(true);
+        self.finish = Some(finish);
+        self
     }
 
     /// The plan it runs.
@@ -264,8 +279,17 @@ impl Loader {
     /// The next batch; `None` when the run is over. An error is given once, the next call tries the same batch again.
     pub fn next_batch(&mut self) -> Option<Result<Batch>> {
         loop {
+            let before = self.cursor;
             match self.next_within(Duration::from_secs(3600)) {
                 Ok(Next::Batch(batch)) => return Some(Ok(batch)),
+                Ok(Next::Unfinished(batch, origin)) => {
+                    let finish = self.finish.clone()?;
+                    let finished = finish.finish(batch, &origin, &|| true);
+                    if finished.is_err() {
+                        self.cursor = before;
+                    }
+                    return Some(finished);
+                }
                 Ok(Next::End) => return None,
                 Ok(Next::NotYet) => {}
                 Err(e) => return Some(Err(e)),
@@ -287,7 +311,9 @@ impl Loader {
         let engine = match &mut self.engine {
             Some(engine) => engine,
             None => {
-                let engine = Engine::start(&self.plan, self.steps, self.cursor, self.threads, self.prefetch)?;
+                let (cursor, finish) = (self.cursor, self.finish.clone());
+                let engine =
+                    Engine::start(&self.plan, self.steps, cursor, self.threads, self.prefetch, finish)?;
                 self.engine.insert(engine)
             }
         };
@@ -297,7 +323,7 @@ impl Loader {
         match taken {
             Taken::NotYet => Ok(Next::NotYet),
             Taken::End => Ok(Next::End),
-            Taken::Ready(step, Ok(batch)) => Ok(self.deliver(&step, batch)),
+            Taken::Ready(step, Ok(batch)) => Ok(Next::Batch(self.deliver(&step, batch))),
             Taken::Ready(_, Err(e)) => {
                 // What was assembled ahead comes after the failed step: start over from what was delivered.
                 self.stop();
@@ -306,7 +332,29 @@ impl Loader {
         }
     }
 
-    /// Ends the threads; the next batch starts them again.
+    /// Tells the threads to end, and says whether they have within `wait`: for callers that must look up between waits.
+    pub fn stop_within(&mut self, wait: Duration) -> bool {
+        if let Some(engine) = self.engine.as_ref().filter(|_| self.pid == std::process::id()) {
+            engine.end();
+            if !engine.has_ended(wait) {
+                return false;
+            }
+        }
+        self.stop();
+        true
+    }
+
+    /// Tells the threads to end, and leaves those that are in a function of the caller's to themselves. The next batch starts
+    /// others.
+    pub fn leave(&mut self) {
+        match self.engine.take_if(|_| self.pid == std::process::id()) {
+            Some(engine) => engine.leave(),
+            None => self.stop(),
+        }
+    }
+
+    /// Ends the threads; the next batch starts them again. A thread that is in a function of the caller's for long ends when
+    /// that does.
     pub fn stop(&mut self) {
         if self.pid == std::process::id() {
             self.engine = None;
@@ -327,10 +375,16 @@ impl Loader {
     fn assemble_now(&mut self) -> Result<Next> {
         let Some(step) = self.steps.next(self.plan.sampler(), self.cursor) else { return Ok(Next::End) };
         let batch = self.plan.batch_of(&step, Some(&self.pool), &mut self.workspace)?;
-        Ok(self.deliver(&step, batch))
+        let batch = self.deliver(&step, batch);
+        if self.finish.is_none() {
+            return Ok(Next::Batch(batch));
+        }
+        let turns = self.workspace.turns().to_vec();
+        let origin = Origin { plan: self.plan.clone(), steps: self.steps, step, turns };
+        Ok(Next::Unfinished(batch, origin))
     }
 
-    fn deliver(&mut self, step: &Step, batch: Batch) -> Next {
+    fn deliver(&mut self, step: &Step, batch: Batch) -> Batch {
         self.cursor = step.after();
         self.has_failed = false;
         self.stats.batches += 1;
@@ -341,7 +395,7 @@ impl Loader {
         self.stats.text_values += batch.text_values();
         self.stats.text_positions += batch.text_positions();
         self.stats.bytes += batch.size() as u64;
-        Next::Batch(batch)
+        batch
     }
 }
 

@@ -294,6 +294,8 @@ pub(super) struct Workspace {
     scratch: Scratch,
     /// Reads no runs.
     by_record: bool,
+    /// Gives records, also of views that stack them.
+    of_records: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -304,6 +306,10 @@ struct RowPlan {
 }
 
 impl Workspace {
+    pub(super) fn of_records(of_records: bool) -> Workspace {
+        Workspace { of_records, ..Workspace::default() }
+    }
+
     pub(super) fn clear(&mut self) {
         self.rows.clear();
         self.pieces.clear();
@@ -413,6 +419,9 @@ impl Workspace {
     fn assemble(&mut self, feeds: &[Feed], pool: Option<&Pool>) -> Result<Batch> {
         let collate = feeds[self.rows.first().map_or(0, |r| r.feed)].collate.as_ref();
         if let Some(layout) = collate.rows() {
+            if self.of_records {
+                return Ok(Batch::of_records(self.records(feeds)?));
+            }
             let place = |row: usize| {
                 let sample = samples(feeds, &self.rows, &self.pieces, self.by_record).nth(row);
                 let place = sample.map(|sample| place_of(&sample)).unwrap_or_default();
@@ -421,7 +430,7 @@ impl Workspace {
             };
             return layout.batch(self.records(feeds)?, &place, pool);
         }
-        let Workspace { rows, pieces, scratch, by_record } = self;
+        let Workspace { rows, pieces, scratch, by_record, .. } = self;
         let samples = || samples(feeds, rows, pieces, *by_record);
         let mut fields = collate.fields(&mut samples())?;
         let has_part_ids = feeds.first().is_some_and(|feed| feed.has_part_ids);

@@ -11,7 +11,7 @@ use crate::sampler::{BlockShape, Described, Sampler};
 use crate::source::whole;
 
 /// The parts that decide a plan's batches, in one line: `source=…;view=…;order=…;layout=…`, and `;phases=…` of an order that
-/// changes, `;skip=…` where positions are skipped.
+/// changes, `;skip=…` where positions are skipped, `;map=…` where the function that rows go through has a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     text: String,
@@ -19,6 +19,7 @@ pub struct Identity {
     view: String,
     layout: String,
     order: Described,
+    map: Option<String>,
 }
 
 // A state stays below one kilobyte: longer parts are shown as their hash.
@@ -49,6 +50,7 @@ impl Identity {
             layout,
             plan.sampler().described(u64::MAX),
             plan.sampler().skips().to_vec(),
+            plan.map_name().map(str::to_string),
         ))
     }
 
@@ -58,8 +60,8 @@ impl Identity {
         let at = in_run(sampler, cursor);
         let reached = sampler.skips().iter().filter(|skip| u128::from(skip.start) < at).cloned().collect();
         let position = if cursor.epoch == 0 { cursor.samples } else { u64::MAX };
-        let Identity { source, view, layout, .. } = self.clone();
-        Identity::with(source, view, layout, sampler.described(position), reached)
+        let Identity { source, view, layout, map, .. } = self.clone();
+        Identity::with(source, view, layout, sampler.described(position), reached, map)
     }
 
     fn with(
@@ -68,6 +70,7 @@ impl Identity {
         layout: String,
         order: Described,
         skips: Vec<Range<u64>>,
+        map: Option<String>,
     ) -> Identity {
         let (words, changes) = order.words();
         let parts = [("source", &source), ("view", &view), ("order", &words), ("layout", &layout)];
@@ -76,7 +79,8 @@ impl Identity {
         let ranges: Vec<String> = skips.iter().map(|skip| format!("{}..{}", skip.start, skip.end)).collect();
         let skip =
             if ranges.is_empty() { String::new() } else { format!(";skip={}", shown(&ranges.join(","))) };
-        Identity { text: parts.join(";") + &changes + &skip, source, view, layout, order }
+        let named = map.as_ref().map_or(String::new(), |name| format!(";map={name}"));
+        Identity { text: parts.join(";") + &changes + &skip + &named, source, view, layout, order, map }
     }
 
     /// The text of one of its parts: `source`, `view`, `order` or `layout`.
@@ -153,6 +157,9 @@ impl Identity {
             }
             [("source", ours, theirs), ..] if ours.contains("mask=") != theirs.contains("mask=") => {
                 "open the data with the mask_column of the run that saved the state; @mask_column=none@ is no mask"
+            }
+            [] if part(&self.text, "map") != part(other, "map") => {
+                "give the loader the @map_name@ of the run that saved the state"
             }
             _ => "open the same data with the same view, order and dtype as the run that saved the state",
         };

@@ -43,6 +43,7 @@ pub struct Plan {
     sampler: Arc<dyn Sampler>,
     seed: u64,
     names: Vec<String>,
+    map_name: Option<String>,
 }
 
 /// Memory that one thread uses again for every batch.
@@ -50,6 +51,18 @@ pub struct Plan {
 pub struct Workspace {
     turns: Vec<Turn>,
     feed: feed::Workspace,
+}
+
+impl Workspace {
+    /// One for batches whose rows are looked at one by one: rows of columns are not stacked.
+    pub fn of_records(is_by_row: bool) -> Workspace {
+        Workspace { feed: feed::Workspace::of_records(is_by_row), ..Workspace::default() }
+    }
+
+    /// The samples of the batch that was assembled last.
+    pub fn turns(&self) -> &[Turn] {
+        &self.turns
+    }
 }
 
 impl fmt::Debug for Plan {
@@ -78,7 +91,7 @@ impl Plan {
         for (other, number) in feeds[1..].iter().zip(1..) {
             first.check_rows(other, ["view 0", &format!("view {number}")])?;
         }
-        Ok(Plan { feeds, starts, sampler, seed, names: Vec::new() })
+        Ok(Plan { feeds, starts, sampler, seed, names: Vec::new(), map_name: None })
     }
 
     /// Names the views. A name decides nothing.
@@ -90,6 +103,26 @@ impl Plan {
     /// The names of the views, in their order; none where they have none.
     pub fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// Names the function that its rows go through, so that states of another name are refused.
+    ///
+    /// # Errors
+    /// `Config` for a name that an identity cannot hold.
+    pub fn mapped(self, name: Option<&str>) -> Result<Plan> {
+        let refused =
+            |name: &&str| name.is_empty() || name.len() > 80 || name.contains([';', '\n', '\r', '\t']);
+        if let Some(name) = name.filter(refused) {
+            return Err(Error::config(format!("map_name is {name:?}"))
+                .field("map_name")
+                .hint("1 to 80 bytes without `;` and without tabs and line ends, as \"crop-2\""));
+        }
+        Ok(Plan { map_name: name.map(str::to_string), ..self })
+    }
+
+    /// The name of the function that its rows go through, where it has one.
+    pub fn map_name(&self) -> Option<&str> {
+        self.map_name.as_deref()
     }
 
     /// Leaves out some positions of the run; see [`Skipping`].

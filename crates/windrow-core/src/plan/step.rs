@@ -254,6 +254,17 @@ impl Steps {
         Some(kept(sampler, epoch).iter().map(|positions| self.batches(positions.end - positions.start)).sum())
     }
 
+    /// The number of the step that an epoch's position is first delivered in, counted from the start of the run, as
+    /// [`Steps::find`] counts; `None` where none delivers it.
+    pub fn number(&self, sampler: &dyn Sampler, epoch: u64, position: u64) -> Option<u64> {
+        let (here, _) = self.places(sampler, epoch, position).next()?;
+        let before = match sampler.skips().is_empty() {
+            true => self.in_epoch(sampler, 0).unwrap_or(0).checked_mul(epoch)?,
+            false => (0..epoch).map(|epoch| self.in_epoch(sampler, epoch).unwrap_or(0)).sum(),
+        };
+        before.checked_add(here)
+    }
+
     /// Where a position of an epoch is delivered, as (step in the epoch, row of the batch over all ranks): nowhere when
     /// its batch is left out, more than once when it also fills the last one.
     pub fn places(

@@ -1,9 +1,14 @@
 //! Batches of a run as Python gets them: in its framework, through its `collate`; counted when they are handed over.
 
+use std::time::Duration;
+
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::prelude::*;
+use windrow::Batch;
 
-use crate::loader::running::Running;
+use crate::loader::mapped::Made;
+use crate::loader::running::{Running, Taken};
+use crate::python::error::OrRaise;
 use crate::python::framework::{Framework, watch_worker};
 
 /// A run, and what is made of its batches.
@@ -22,9 +27,13 @@ impl Delivery {
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         watch_worker(py)?;
         let before = self.running.cursor();
-        let Some(batch) = self.running.next(py, epoch)? else { return Ok(None) };
+        let Some(taken) = self.running.next(py, epoch)? else { return Ok(None) };
         let handed = || -> PyResult<Bound<'py, PyAny>> {
-            let batch = self.framework.batch(py, batch)?;
+            let mut batch = self.mapped(py, taken)?;
+            let batch = match batch.take_made().map(|made| made.downcast::<Made>()) {
+                Some(Ok(made)) => made.handed(py, &self.framework)?,
+                _ => self.framework.batch(py, batch)?,
+            };
             match &self.collate {
                 None => Ok(batch),
                 Some(collate) => collate.bind(py).call1((batch,)).map_err(|e| not_the_end(py, e)),
@@ -37,6 +46,16 @@ impl Delivery {
                 self.running.resume(py, &self.running.state_at(before))?;
                 Err(error)
             }
+        }
+    }
+
+    // The batch after `map=`, which without threads is called here: the loader's lock is not held any more.
+    fn mapped(&self, py: Python<'_>, Taken { batch, origin }: Taken) -> PyResult<Batch> {
+        match (self.running.mapped(), origin) {
+            (Some(mapped), Some(origin)) => {
+                mapped.made(py, batch, &origin, &|| true, Duration::ZERO).or_raise(py)
+            }
+            _ => Ok(batch),
         }
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod bench;
 pub(crate) mod blocks;
 pub(crate) mod delivery;
 pub(crate) mod exclude;
+pub(crate) mod mapped;
 pub(crate) mod ranks;
 pub(crate) mod running;
 pub(crate) mod seqax;
@@ -22,6 +23,7 @@ use windrow_core::plan::Cursor;
 use crate::loader::batches::Batches;
 use crate::loader::blocks::shuffle;
 use crate::loader::delivery::Delivery;
+use crate::loader::mapped::{Mapped, Spent};
 use crate::loader::ranks::{Found, Ranks};
 use crate::loader::running::Running;
 use crate::python::dtype::AnyDType;
@@ -220,7 +222,8 @@ impl Loader {
             needed.set_cause(py, Some(error));
             needed
         })?;
-        let is_collated = this.get().delivery.collate.is_some();
+        let delivery = &this.get().delivery;
+        let is_collated = delivery.collate.is_some() || delivery.running.mapped().is_some();
         stream.getattr("Stream")?.call_method1("of", (this, is_collated))
     }
 
@@ -325,6 +328,10 @@ impl Loader {
         rank.set_item("by", by)?;
         stats.set_item("rank", rank)?;
         stats.set_item("text_padding_share", all.text_padding_share())?;
+        match self.running().mapped() {
+            Some(mapped) => mapped.spent().say(&stats)?,
+            None => Spent::default().say(&stats)?,
+        }
         let of_parts = self.running().part_samples();
         if !of_parts.is_empty() {
             let parts = PyDict::new(py);
@@ -436,6 +443,8 @@ given! {
         pin_memory: bool,
         dtype: Option<AnyDType>,
         collate: Option<Py<PyAny>>,
+        map: Option<Bound<'py, PyAny>>,
+        map_name: Option<String>,
     }
 }
 
@@ -470,7 +479,12 @@ pub(crate) fn _loader(
         .skip(&skip)
         .epochs(given.epochs.map(|e| e.0))
         .num_threads(given.num_threads.map(Count::size))
-        .prefetch(given.prefetch.size());
+        .prefetch(given.prefetch.size())
+        .map_name(given.map_name.as_deref());
+    if let (None, Some(name)) = (&given.map, &given.map_name) {
+        let error = Error::config(format!("map_name={name:?} names no function"));
+        return Err(raise(py, &error.field("map_name").hint("give map= too")));
+    }
     let framework = match Framework::named(py, &given.framework)? {
         framework if given.pin_memory => framework.pinned(py)?,
         framework => framework,
@@ -479,7 +493,8 @@ pub(crate) fn _loader(
     if let Some(collate) = collate.as_ref().map(|c| c.bind(py)).filter(|c| !c.is_callable()) {
         return Err(PyTypeError::new_err(format!("collate is a function, not {}", class_of(collate)?)));
     }
-    let running = Running::new(py, builder, ranks)?;
+    let mapped = given.map.map(|function| Mapped::new(function, collate.is_some())).transpose()?;
+    let running = Running::new(py, builder, ranks, mapped)?;
     Ok(Loader { delivery: Arc::new(Delivery { running, framework, collate }), whole: given.whole })
 }
 

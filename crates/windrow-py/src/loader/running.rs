@@ -1,21 +1,27 @@
 //! A loader that many Python threads and forked children may hold: one at a time runs it, and a child gets its own.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
-use windrow::{Loader, LoaderBuilder, Next, Plan, State, Stats};
+use windrow::dev::loader::Origin;
+use windrow::{Error, Loader, LoaderBuilder, Next, Plan, State, Stats};
 use windrow_core::Result;
 use windrow_core::collate::Batch;
 use windrow_core::plan::{Cursor, Identity, Steps};
 use windrow_core::sampler::Shard;
 
+use crate::loader::mapped::{Mapped, threads};
 use crate::loader::ranks::{Found, Ranks};
-use crate::python::error::OrRaise;
+use crate::python::error::{OrRaise, raise};
 use crate::python::interrupt::check;
 
 /// How long to wait before looking for Ctrl-C again.
 const LOOK_UP: Duration = Duration::from_millis(50);
+
+/// How long `close` waits for calls of `map=` that are under way.
+const CLOSES: Duration = Duration::from_secs(5);
 
 /// The loader of this process, and how much of it was handed to Python.
 ///
@@ -28,11 +34,21 @@ pub(crate) struct Running {
     order: Mutex<Order>,
     slot: Mutex<Arc<Slot>>,
     delivered: Mutex<Delivered>,
+    mapped: Option<Arc<Mapped>>,
+}
+
+/// A batch, and which samples it holds where `map=` is still to be called for them.
+pub(crate) struct Taken {
+    pub(crate) batch: Batch,
+    pub(crate) origin: Option<Origin>,
 }
 
 struct Slot {
     pid: u32,
     inner: Mutex<Inner>,
+    // Threads that wait for the lock, which whoever waits for a batch would take again before they wake.
+    asking: AtomicUsize,
+    mapped: Option<Arc<Mapped>>,
 }
 
 struct Inner {
@@ -57,25 +73,38 @@ struct Delivered {
 
 impl Running {
     /// At the first batch. Which rank this is need not be known yet.
-    pub(crate) fn new(py: Python<'_>, builder: LoaderBuilder, ranks: Ranks) -> PyResult<Running> {
+    pub(crate) fn new(
+        py: Python<'_>,
+        builder: LoaderBuilder,
+        ranks: Ranks,
+        mapped: Option<Mapped>,
+    ) -> PyResult<Running> {
+        let mapped = mapped.map(Arc::new);
         let shard = if builder.order_asks_for_ranks() { ranks.find(py)?.shard } else { ranks.known() };
         let builder = builder.rank(shard.rank(), shard.world_size());
         let (order, loader) = py.detach(|| Order::of(&builder)).or_raise(py)?;
         let cursor = loader.cursor();
-        let inner = Mutex::new(Inner { loader, turn: 0 });
+        let inner = Mutex::new(Inner { loader: through(loader, mapped.as_ref()), turn: 0 });
         Ok(Running {
             builder,
             ranks,
             order: Mutex::new(order),
-            slot: Mutex::new(Slot::live(inner)),
+            slot: Mutex::new(Slot::live(inner, mapped.clone())),
             delivered: Mutex::new(Delivered { turn: 0, cursor }),
+            mapped,
         })
+    }
+
+    /// The function that rows go through.
+    pub(crate) fn mapped(&self) -> Option<&Mapped> {
+        self.mapped.as_deref()
     }
 
     /// The next batch; `None` at the end of the run, or where the next batch is not one of `epoch`. Ends with
     /// `KeyboardInterrupt` soon after Ctrl-C; nothing is lost then.
-    pub(crate) fn next(&self, py: Python<'_>, epoch: Option<u64>) -> PyResult<Option<Batch>> {
+    pub(crate) fn next(&self, py: Python<'_>, epoch: Option<u64>) -> PyResult<Option<Taken>> {
         check(py)?;
+        self.refuse_its_function(py, "asks that loader for a batch")?;
         let slot = self.settled(py)?;
         loop {
             let (next, turn, cursor) = py.detach(|| {
@@ -85,18 +114,22 @@ impl Running {
                 } else {
                     inner.loader.next_within(LOOK_UP)
                 };
-                inner.turn += u64::from(matches!(next, Ok(Next::Batch(_))));
+                inner.turn += u64::from(matches!(next, Ok(Next::Batch(_) | Next::Unfinished(..))));
                 (next, inner.turn, inner.loader.cursor())
             });
             // What a signal raised beside a batch is given instead of the next one: this one would be lost.
-            match next.or_else(|e| Err(e).or_raise(py))? {
-                Next::Batch(batch) => {
-                    self.note(Delivered { turn, cursor });
-                    return Ok(Some(batch));
-                }
+            let (batch, origin) = match next.or_else(|e| Err(e).or_raise(py))? {
+                Next::Batch(batch) => (batch, None),
+                Next::Unfinished(batch, origin) => (batch, Some(origin)),
                 Next::End => return Ok(None),
-                Next::NotYet => check(py)?,
-            }
+                Next::NotYet => {
+                    check(py)?;
+                    py.detach(|| slot.let_others());
+                    continue;
+                }
+            };
+            self.note(Delivered { turn, cursor });
+            return Ok(Some(Taken { batch, origin }));
         }
     }
 
@@ -158,11 +191,36 @@ impl Running {
         views.map(|((name, feed), n)| (name.clone(), n, n as f64 / feed.len().max(1) as f64)).collect()
     }
 
-    /// Ends the threads; the next batch would start them again.
+    /// Ends the threads; the next batch would start them again. One that is long in a function of Python's is left to itself.
     pub(crate) fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        self.refuse_its_function(py, "closes that loader")?;
         let slot = self.slot(py)?;
-        py.detach(|| slot.lock().loader.stop());
+        if self.mapped.is_none() {
+            py.detach(|| slot.lock().loader.stop());
+            return Ok(());
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < CLOSES {
+            if py.detach(|| slot.lock().loader.stop_within(LOOK_UP)) {
+                return Ok(());
+            }
+            if let Err(raised) = check(py) {
+                py.detach(|| slot.lock().loader.leave());
+                return Err(raised);
+            }
+        }
+        py.detach(|| slot.lock().loader.leave());
         Ok(())
+    }
+
+    // A call would wait for itself.
+    fn refuse_its_function(&self, py: Python<'_>, what: &str) -> PyResult<()> {
+        if !self.mapped.as_ref().is_some_and(|mapped| mapped.is_calling_here()) {
+            return Ok(());
+        }
+        let error = Error::config(format!("the function map= of a loader {what}"))
+            .hint("read single samples of its view, as view[i], or another loader");
+        Err(raise(py, &error))
     }
 
     /// The pure function and its rule from step to step, as this rank would go now.
@@ -217,7 +275,7 @@ impl Running {
             if is_new && self.builder.order_asks_for_ranks() && inner.turn == 0 {
                 let builder = self.builder.clone().rank(shard.rank(), shard.world_size());
                 let (order, loader) = Order::of(&builder)?;
-                inner.loader = loader;
+                inner.loader = through(loader, self.mapped.as_ref());
                 chosen = Some(order);
             }
             inner.loader.set_shard(shard)?;
@@ -258,8 +316,9 @@ impl Running {
         let mut loader = builder.num_threads(Some(0)).build().or_raise(py)?;
         let last = *held(&self.delivered);
         loader.resume(&self.state()).or_raise(py)?;
+        let loader = through(loader, self.mapped.as_ref());
         let inner = Mutex::new(Inner { loader, turn: last.turn });
-        let slot = Slot::live(inner);
+        let slot = Slot::live(inner, self.mapped.clone());
         std::mem::forget(std::mem::replace(&mut *held(&self.slot), slot.clone()));
         Ok(slot)
     }
@@ -274,6 +333,14 @@ impl Order {
     }
 }
 
+// The loader, with the function that its rows go through.
+fn through(loader: Loader, mapped: Option<&Arc<Mapped>>) -> Loader {
+    match mapped {
+        Some(mapped) => loader.finished_by(mapped.clone()),
+        None => loader,
+    }
+}
+
 /// Of this process, and of those it was forked from.
 static LIVE: Mutex<Vec<Weak<Slot>>> = Mutex::new(Vec::new());
 
@@ -282,18 +349,27 @@ static LIVE: Mutex<Vec<Weak<Slot>>> = Mutex::new(Vec::new());
 #[pyfunction]
 pub(crate) fn _stop_all(py: Python<'_>) {
     let all: Vec<Arc<Slot>> = held(&LIVE).iter().filter_map(Weak::upgrade).collect();
+    let mut mapped = Vec::new();
     for slot in all {
-        if slot.pid == std::process::id() {
-            py.detach(|| slot.lock().loader.stop())
+        if slot.pid != std::process::id() {
+            std::mem::forget(slot);
+        } else if slot.mapped.is_some() {
+            mapped.push(slot);
         } else {
-            std::mem::forget(slot)
+            py.detach(|| slot.lock().loader.stop());
         }
+    }
+    // All are told before any is waited for.
+    mapped.retain(|slot| !py.detach(|| slot.lock().loader.stop_within(Duration::ZERO)));
+    threads::end(py);
+    for slot in mapped {
+        py.detach(|| slot.lock().loader.leave());
     }
 }
 
 impl Slot {
-    fn live(inner: Mutex<Inner>) -> Arc<Slot> {
-        let slot = Arc::new(Slot { pid: std::process::id(), inner });
+    fn live(inner: Mutex<Inner>, mapped: Option<Arc<Mapped>>) -> Arc<Slot> {
+        let slot = Arc::new(Slot { pid: std::process::id(), inner, asking: AtomicUsize::new(0), mapped });
         let mut live = held(&LIVE);
         live.retain(|slot| slot.strong_count() > 0);
         live.push(Arc::downgrade(&slot));
@@ -301,8 +377,20 @@ impl Slot {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.asking.fetch_add(1, Ordering::Relaxed);
         // A loader is whole between calls, so a poisoned lock is still a good one.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        self.asking.fetch_sub(1, Ordering::Relaxed);
+        inner
+    }
+
+    // Lets others have the lock, such as a function that asks its own loader how it does: the batch may wait for that.
+    fn let_others(&self) {
+        const A_WHILE: Duration = Duration::from_micros(200);
+        let begun = Instant::now();
+        while self.asking.load(Ordering::Relaxed) > 0 && begun.elapsed() < LOOK_UP {
+            std::thread::sleep(A_WHILE);
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use windrow::{Batch, DType, List};
 
 use crate::python::array::{Memory, field_array, row_array};
 use crate::python::row;
+use crate::python::said::said;
 
 /// Whose arrays a loader gives.
 pub(crate) enum Framework {
@@ -51,8 +52,22 @@ impl Torch {
 
     // The same, in page-locked memory where that was asked for.
     fn handed<'py>(&self, memory: &Bound<'py, Memory>, field: usize) -> PyResult<Bound<'py, PyAny>> {
-        let tensor = self.field(memory, field)?;
+        self.pinned(self.field(memory, field)?)
+    }
+
+    fn pinned<'py>(&self, tensor: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         if self.is_pinned { tensor.call_method0("pin_memory") } else { Ok(tensor) }
+    }
+
+    // An array as a tensor over the same memory.
+    fn of<'py>(&self, array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = array.py();
+        let from_numpy = self.from_numpy.bind(py);
+        if said(&array.getattr("dtype")?)? != "bfloat16" {
+            return self.pinned(from_numpy.call1((array,))?);
+        }
+        let bits = from_numpy.call1((array.call_method1("view", ("int16",))?,))?;
+        self.pinned(bits.call_method1("view", (&self.bfloat16,))?)
     }
 }
 
@@ -85,6 +100,23 @@ impl Framework {
             return Err(crate::python::error::raise(py, &error.hint(hint)));
         }
         Ok(Framework::Torch(Torch { is_pinned: true, ..torch }))
+    }
+
+    /// An array of NumPy's, called `name` where the framework does not have its numbers.
+    pub(crate) fn array<'py>(&self, array: Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Framework::Numpy => Ok(array),
+            Framework::Torch(torch) => torch.of(&array),
+            Framework::Jax(asarray) => {
+                let laid = asarray.bind(array.py()).call1((&array,))?;
+                let dtype = array.getattr("dtype")?;
+                let is_whole = matches!(said(&dtype.getattr("kind")?)?.as_str(), "i" | "u");
+                if is_whole && dtype.getattr("itemsize")?.extract::<usize>()? == 8 {
+                    check_narrowed(&laid, &array, name)?;
+                }
+                Ok(laid)
+            }
+        }
     }
 
     /// A whole batch: a dict of name → array `[B, …]`, or list where columns hold something else; of a view of rows the list

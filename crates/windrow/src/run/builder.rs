@@ -32,6 +32,7 @@ pub struct LoaderBuilder {
     epochs: Option<u64>,
     num_threads: Option<usize>,
     prefetch: usize,
+    map_name: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -67,6 +68,7 @@ impl LoaderBuilder {
             epochs: None,
             num_threads: None,
             prefetch: 4,
+            map_name: None,
         }
     }
 
@@ -163,6 +165,14 @@ impl LoaderBuilder {
         self
     }
 
+    /// Names the function that rows go through before they leave: a state of a run with another name is refused. The function
+    /// itself decides no plan.
+    #[must_use]
+    pub fn map_name(mut self, name: Option<&str>) -> Self {
+        self.map_name = name.map(str::to_string);
+        self
+    }
+
     /// The names of a mixture's parts, in the order of their numbers; none of a view by itself.
     pub fn part_names(&self) -> &[String] {
         match &self.from {
@@ -190,7 +200,7 @@ impl LoaderBuilder {
             }
             From::Mixed(mixture) => mixture.plan(&orders, self.seed),
         };
-        plan?.skipping(&self.skip)
+        plan?.skipping(&self.skip)?.mapped(self.map_name.as_deref())
     }
 
     /// Whether the order depends on the number of ranks: blocks whose numbers are chosen for the batch of all of them, where
@@ -325,6 +335,7 @@ impl LoaderBuilder {
             drop_last: self.last == LastBatch::Drop,
             repeat_last: self.last == LastBatch::Repeat,
             skip: self.skip.clone(),
+            map_name: self.map_name.clone(),
             plan: Some(self.plan()?.identity()?.to_string()),
         })
     }

@@ -24,7 +24,7 @@ pub struct Comparison {
 /// An option that two plans do not have in common.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlanDifference {
-    /// What it is of: data, view, order, mixture, seed, batch size, last batch.
+    /// What it is of: data, view, order, mixture, seed, batch size, last batch, skip, map.
     pub what: String,
     /// Where it is in the plan's JSON.
     pub option: String,
@@ -120,6 +120,7 @@ fn what(option: &str) -> Option<&'static str> {
         "global_batch_size" => "batch size",
         "drop_last" | "repeat_last" => "last batch",
         "skip" => "skip",
+        "map_name" => "map",
         "part_ids" => "view",
         "plan" | "version" | "names" => return None,
         _ => "mixture",

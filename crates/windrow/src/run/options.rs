@@ -31,6 +31,11 @@ pub static LOADER: &[OptionRow] = &[
         "The number of epochs in the run; without it, the run has no end.",
     ),
     OptionRow::new("num_threads", Takes::Number("N"), "Threads that assemble batches ahead, 0 for none."),
+    OptionRow::new(
+        "map_name",
+        Takes::Text("NAME"),
+        "Name of the function that rows go through: states of another name are refused.",
+    ),
     OptionRow::new("prefetch", Takes::Number("N"), "Batches kept ready.").or(|| 4.into()),
 ];
 

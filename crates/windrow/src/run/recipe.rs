@@ -53,6 +53,9 @@ pub struct Recipe {
     /// Positions of the run that are left out, as `[from, to)`, counted over its epochs and over all ranks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skip: Vec<(u64, u64)>,
+    /// The name of the function that rows go through, which is not part of the plan itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map_name: Option<String>,
     /// The plan's identity when it was saved: it says nothing of other data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,

@@ -55,7 +55,8 @@ impl Recipe {
             .seed(self.seed)
             .global_batch_size(self.global_batch_size)
             .last(self.last_batch())
-            .skip(&self.skip);
+            .skip(&self.skip)
+            .map_name(self.map_name.as_deref());
         if let Some(saved) = &self.plan {
             builder.plan()?.identity()?.check_saved(saved)?;
         }

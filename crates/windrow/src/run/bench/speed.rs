@@ -86,7 +86,7 @@ fn take(loader: &mut Loader, stop: &dyn Fn() -> bool) -> Result<bool> {
             return Err(Error::new(Kind::Interrupted, "interrupted").hint("it can be run again"));
         }
         match loader.next_within(Duration::from_millis(100))? {
-            Next::Batch(_) => return Ok(true),
+            Next::Batch(_) | Next::Unfinished(..) => return Ok(true),
             Next::End => return Ok(false),
             Next::NotYet => {}
         }
