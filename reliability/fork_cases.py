@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from plans import with_draws
 
 import windrow as wr
 
@@ -58,6 +59,8 @@ def forked(draws: random.Random, tokens: str, lines: str) -> str | None:
     """Children and their parent go on with one loader, while other threads are inside of loaders."""
     view, n = view_of(draws, tokens), draws.choice([1, 8, 50])
     options: dict[str, Any] = {"batch_size": n, "seed": draws.randrange(99)}
+    if draws.random() < 0.4:
+        options["map"] = with_draws
     expected = take(wr.Loader(view, num_threads=0, **options), 14)
     loader, busy = wr.Loader(view, num_threads=draws.randint(0, 4), **options), wr.Loader(view, 100)
     over = threading.Event()
@@ -76,7 +79,7 @@ def forked(draws: random.Random, tokens: str, lines: str) -> str | None:
         time.sleep(draws.choice([0, 0, draws.random() / 100]))
         child = os.fork()
         if child == 0:
-            os._exit(of_child(loader, busy, view, expected))
+            os._exit(of_child(loader, busy, view, options, expected))
         code = ended(child)
         wrong = wrong or (f"child {number}: {code}" if code else None)
     over.set()
@@ -87,13 +90,13 @@ def forked(draws: random.Random, tokens: str, lines: str) -> str | None:
     return None
 
 
-def of_child(loader: Any, busy: Any, view: Any, expected: list[str]) -> int:
+def of_child(loader: Any, busy: Any, view: Any, options: dict[str, Any], expected: list[str]) -> int:
     """In the child: continues where the parent was, uses the other thread's loader, has a loader with threads of its own, forks."""
     try:
         if take(loader, 3) != expected[4:7]:
             return 2
         next(busy)
-        own = wr.Loader(view, loader.batch_size, seed=int(loader.state_dict()["seed"]), num_threads=2)
+        own = wr.Loader(view, num_threads=2, **options)
         if take(own, 5) != expected[:5]:
             return 3
         inner = os.fork()
@@ -158,6 +161,8 @@ def ranks(draws: random.Random, tokens: str, lines: str) -> str | None:
     """One rank is killed at some time; the others end as if nothing were, and a new one continues where it was."""
     view, world = view_of(draws, tokens), draws.randint(2, 4)
     options: dict[str, Any] = {"global_batch_size": 8 * world, "seed": draws.randrange(99), "epochs": 1}
+    if draws.random() < 0.4:
+        options["map"] = with_draws
     expected = [[digest(batch) for batch in wr.Loader(view, rank=r, world_size=world, num_threads=0, **options)] for r in range(world)]
     context: Any = multiprocessing.get_context(draws.choice(["fork", "fork", "forkserver", "spawn"]))
     victim, after = draws.randrange(world), draws.randrange(len(expected[0]))

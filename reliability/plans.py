@@ -163,4 +163,12 @@ def options_of(draws: random.Random, view: Any, parts: list[Source], is_mixed: b
     if draws.random() < 0.3:
         edges = sorted(draws.sample(range(150), 2 * draws.randint(1, 2)))
         options["skip"] = list(zip(edges[::2], edges[1::2], strict=True))
+    # A function makes columns of rows, and what is not numbers it leaves as it is.
+    if draws.random() < 0.3:
+        options["map"] = with_draws
     return options
+
+
+def with_draws(row: Any, rng: np.random.Generator) -> Any:
+    """A row, and random numbers of the sample: as many as it has tokens, so that trimmed rows have the first of them."""
+    return {**row, "drawn": rng.random(row["loss_masks"].shape if "loss_masks" in row else None)}

@@ -23,7 +23,7 @@ from web_server import WebServer
 
 import windrow as wr
 
-VECTORS = json.loads((ROOT / "testdata" / "golden" / "composition" / "vectors.json").read_text())["rng"]
+VECTORS = json.loads((ROOT / "testdata" / "golden" / "orders" / "composition.json").read_text())["rng"]
 
 
 def drawn(row: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:

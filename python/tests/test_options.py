@@ -19,7 +19,7 @@ VIEWS = TABLES["views"]
 # What the table keeps by other means: numbers for `view[i]`, the dtype, which is no part of a recipe, the name of a function.
 OF_PYTHON = {"dtype", "seed", "scaler_name"}
 # What only a program holds: functions, groups of processes, lists of records, arrays.
-LOADER_OF_PYTHON = {"view", "group", "whole", "skip", "exclude", "framework", "pin_memory", "dtype", "collate"}
+LOADER_OF_PYTHON = {"view", "group", "whole", "skip", "exclude", "framework", "pin_memory", "dtype", "collate", "map"}
 # What a run has, and a plan, which the command shows, does not.
 OF_A_RUN = {"rank", "world_size", "epochs", "num_threads", "prefetch"}
 TOKENIZE_OF_PYTHON = {

@@ -222,6 +222,8 @@ class Loader:
         pin_memory: bool = False,
         dtype: _DType | None = None,
         collate: Callable[[Any], Any] | None = None,
+        map: Callable[[Any, np.random.Generator], Any] | None = None,
+        map_name: str | None = None,
     ) -> Loader: ...
     @property
     def epoch(self) -> int: ...

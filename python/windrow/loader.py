@@ -80,7 +80,13 @@ def _new(
             wait; before ``collate``. ``wr.torch.OnDevice`` does both.
         dtype: dtype of the numbers; None gives int64 for whole numbers, float32 for floats. (jax takes 64-bit numbers without
             a copy only in its 64-bit mode.)
-        collate: called with each batch, a dict or of a view of rows a list of records; its result is the batch.
+        collate: called with each batch, a dict or of a view of rows a list of records; its result is the batch. With ``map`` it is called with
+            the list of results.
+        map: a function ``f(row, rng)``, called for each sample in the threads that assemble batches, in no promised order. ``row`` is
+            what ``view[i]`` gives, ``rng`` the generator of the sample, as ``wr.sample_rng`` gives it, valid during the call. Dicts with
+            the same keys become a dict: numbers and arrays of one shape and dtype are stacked, anything else is a list. Numbers
+            and arrays by themselves are stacked; other results are a list.
+        map_name: a name for ``map`` in the plan: a state of a run with another name is refused. The function itself decides no plan.
 
     Raises:
         ConfigError: options that would never give a batch.
@@ -88,6 +94,9 @@ def _new(
             and the environment, that name different ranks; a launcher that started more processes; a model that Megatron or a
             ``DeviceMesh`` divides over ranks, worker processes, or a host that shares samples out, and neither ``group`` nor ``rank``.
         MismatchError: ``load_state_dict`` of another plan; the message names the difference.
+        MismatchError: at a batch: results of ``map`` with other keys, or numbers of another shape or dtype, in one batch.
+        Any exception of ``map`` arrives as it is when its batch is asked for, with a note and ``windrow``, a dict of step, row, sample,
+            record and file. The next call tries the same batch again.
 
     >>> import windrow as wr, numpy as np, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
@@ -102,6 +111,11 @@ def _new(
     >>> again.load_state_dict(state)
     >>> bool((next(again)["labels"] == next(loader)["labels"]).all())
     True
+    >>> def crop(row, rng):
+    ...     start = rng.integers(5)
+    ...     return row["input_ids"][start : start + 4]
+    >>> next(wr.Loader(view, batch_size=4, seed=7, map=crop)).shape
+    (4, 4)
     """
     given = locals()
     return _native._loader(given.pop("view"), given)

@@ -178,8 +178,8 @@ impl Engine {
             }
             let room = !queue.over && queue.slots.len() < self.shared.depth;
             // A function is called in the threads alone: the caller looks for Ctrl-C.
-            let lays_here = room && self.shared.finish.is_none();
-            if lays_here && queue.took.is_some_and(|took| took < SHORT) {
+            let assembles_here = room && self.shared.finish.is_none();
+            if assembles_here && queue.took.is_some_and(|took| took < SHORT) {
                 queue.hungry = FED;
                 // Without a step to claim the run is over, which the next turn of the loop sees.
                 if let Some(Claimed { number, step, .. }) = self.shared.claim(&mut queue) {

@@ -1,15 +1,16 @@
 //! The promises of the loader: the same batches for any number of threads and ranks, resumed or not; no hang.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use windrow_core::collate::Batch;
 use windrow_core::collate::{Documents, DocumentsLayout, Labels, NextToken};
-use windrow_core::loader::{BatchSize, Loader, Next, Options};
+use windrow_core::loader::{BatchSize, Finish, Loader, Next, Options, Origin};
 use windrow_core::plan::{Feed, LastBatch, Plan, State, Steps};
 use windrow_core::sampler::{Mix, Sampler, Sequential, Shard, Shuffle, Stop};
 use windrow_core::source::Source;
 use windrow_core::view::{Pack, Records};
-use windrow_core::{Kind, Lengths};
+use windrow_core::{Error, Kind, Lengths, Result};
 
 use crate::toy::Toy;
 
@@ -475,4 +476,140 @@ fn the_upcoming_epoch_is_that_of_the_next_batch() {
         }
     }
     assert_eq!(loader.upcoming_epoch(), None);
+}
+
+/// Gives the numbers of a batch's samples; refuses one sample, as long as it is bad.
+struct Numbers {
+    bad: AtomicU64,
+    calls: AtomicU64,
+}
+
+impl Numbers {
+    fn with(bad: u64) -> Arc<Numbers> {
+        Arc::new(Numbers { bad: AtomicU64::new(bad), calls: AtomicU64::new(0) })
+    }
+}
+
+impl Finish for Numbers {
+    fn finish(&self, batch: Batch, origin: &Origin, is_wanted: &dyn Fn() -> bool) -> Result<Batch> {
+        assert_eq!(batch.rows(), origin.turns.len());
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let numbers: Vec<u64> = origin.turns.iter().map(|turn| turn.sample).collect();
+        if !is_wanted() || numbers.contains(&self.bad.load(Ordering::Relaxed)) {
+            return Err(Error::config("a bad sample"));
+        }
+        Ok(batch.counted().with_made(Box::new(numbers)))
+    }
+}
+
+fn made(batch: &mut Batch) -> Vec<u64> {
+    *batch.take_made().unwrap().downcast().unwrap()
+}
+
+#[test]
+fn what_is_made_of_a_batch_comes_in_its_order() {
+    let plan = plan();
+    let mut expected = Vec::new();
+    for epoch in 0..3 {
+        for batch in (0..53).collect::<Vec<u64>>().chunks(8) {
+            expected.push(batch.iter().map(|at| plan.sampler().turn(epoch, *at).sample).collect::<Vec<_>>());
+        }
+    }
+    for threads in [0, 1, 3] {
+        let loader = Loader::new(plan.clone(), &options(8, 0, 1, threads)).unwrap();
+        let mut loader = loader.finished_by(Numbers::with(u64::MAX));
+        let found: Vec<Vec<u64>> = loader.by_ref().map(|batch| made(&mut batch.unwrap())).collect();
+        assert_eq!(found, expected, "{threads} threads");
+        assert_eq!((loader.stats().batches, loader.stats().samples), (21, 159));
+        assert_eq!(loader.stats().bytes, 159 * 2 * 2 * 8);
+    }
+}
+
+#[test]
+fn a_batch_that_is_refused_is_tried_again() {
+    let plan = plan();
+    let bad = plan.sampler().turn(0, 17).sample;
+    for threads in [0, 2] {
+        let numbers = Numbers::with(bad);
+        let loader = Loader::new(plan.clone(), &options(8, 0, 1, threads)).unwrap();
+        let mut loader = loader.finished_by(numbers.clone());
+        for _ in 0..2 {
+            loader.next_batch().unwrap().unwrap();
+        }
+        let state = loader.state();
+        for _ in 0..2 {
+            let error = loader.next_batch().unwrap().unwrap_err();
+            assert_eq!(error.message(), "a bad sample");
+            assert_eq!(loader.state(), state);
+        }
+        numbers.bad.store(u64::MAX, Ordering::Relaxed);
+        assert!(made(&mut loader.next_batch().unwrap().unwrap()).contains(&bad));
+    }
+}
+
+/// Is held back until it may go on.
+struct Held {
+    begun: AtomicU64,
+    may_go: std::sync::Mutex<bool>,
+    goes: std::sync::Condvar,
+}
+
+impl Finish for Held {
+    fn finish(&self, batch: Batch, _: &Origin, _: &dyn Fn() -> bool) -> Result<Batch> {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        drop(self.goes.wait_while(self.may_go.lock().unwrap(), |may| !*may).unwrap());
+        Ok(batch)
+    }
+}
+
+#[test]
+fn a_call_that_hangs_holds_up_neither_stop_nor_who_waits() {
+    let held = Arc::new(Held { begun: AtomicU64::new(0), may_go: false.into(), goes: Default::default() });
+    let loader = Loader::new(plan(), &options(8, 0, 1, 2)).unwrap();
+    let mut loader = loader.finished_by(held.clone());
+    let wait = std::time::Duration::from_millis(10);
+    while held.begun.load(Ordering::SeqCst) < 2 {
+        assert!(matches!(loader.next_within(wait).unwrap(), Next::NotYet));
+    }
+    assert!(!loader.stop_within(wait));
+    loader.leave();
+    *held.may_go.lock().unwrap() = true;
+    held.goes.notify_all();
+    // It begins again where it stood.
+    assert_eq!(loader.next_batch().unwrap().unwrap().rows(), 8);
+    assert!(loader.stop_within(std::time::Duration::from_secs(60)));
+    assert_eq!(loader.stats().batches, 1);
+}
+
+#[test]
+fn a_step_has_the_number_that_it_is_found_by() {
+    for skips in [&[][..], &[(3, 21), (60, 170)]] {
+        let plan = Arc::try_unwrap(plan()).unwrap().skipping(skips).unwrap();
+        let loader = Loader::new(Arc::new(plan), &options(8, 0, 1, 0)).unwrap();
+        let steps = loader.steps();
+        for number in 0..12 {
+            let step = steps.find(loader.plan().sampler(), None, number).unwrap();
+            let found = steps.number(loader.plan().sampler(), step.epoch, step.all.start);
+            assert_eq!(found, Some(number), "{skips:?}");
+        }
+    }
+}
+
+#[test]
+fn a_name_is_the_last_word_of_a_plan() {
+    let named = |name| Arc::try_unwrap(plan()).unwrap().mapped(Some(name));
+    let (plain, one) = (plan().identity().unwrap(), named("crop-2").unwrap().identity().unwrap());
+    assert_eq!(one.to_string(), format!("{plain};map=crop-2"));
+    for (ours, theirs, said) in [
+        (&plain, &one, "the state has map=crop-2, this plan has nothing"),
+        (&one, &plain, "the state has nothing, this plan has map=crop-2"),
+    ] {
+        let error = ours.check(&theirs.to_string()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Mismatch);
+        assert!(error.message().ends_with(said), "{error}");
+        assert_eq!(error.hint_text(), Some("give the loader the @map_name@ of the run that saved the state"));
+    }
+    for name in ["", "a;b", "a\nb", &"n".repeat(81)] {
+        assert_eq!(named(name).unwrap_err().kind(), Kind::Config, "{name:?}");
+    }
 }

@@ -298,6 +298,9 @@ impl Loader {
     /// ``rank``: for which rank the loader reads: ``rank``, ``world_size``, and ``by``, what says so: ``"rank, world_size"`` (the
     /// arguments), ``"group"``, ``"torch.distributed"``, ``"jax.distributed"``, the variables that were believed, or ``"no launcher"``.
     ///
+    /// Of ``map=``, all threads of this process together: ``map_calls``; ``map_secs``, wall time inside the function, and
+    /// ``map_cpu_secs``, processor time; ``map_lock_secs``, how long threads waited for the interpreter lock before calls.
+    ///
     /// Of the stores behind the URLs of its data, since the data was opened in this process, 0 for local files:
     /// ``requests`` sent, ``received_bytes``, ``cache_hits`` and ``cache_misses`` (reads that found all their bytes here, and
     /// that waited for the store), ``store_waited_secs`` (how long those waited, all threads together), ``retries`` and

@@ -108,13 +108,13 @@ impl Framework {
             Framework::Numpy => Ok(array),
             Framework::Torch(torch) => torch.of(&array),
             Framework::Jax(asarray) => {
-                let laid = asarray.bind(array.py()).call1((&array,))?;
+                let made = asarray.bind(array.py()).call1((&array,))?;
                 let dtype = array.getattr("dtype")?;
                 let is_whole = matches!(said(&dtype.getattr("kind")?)?.as_str(), "i" | "u");
                 if is_whole && dtype.getattr("itemsize")?.extract::<usize>()? == 8 {
-                    check_narrowed(&laid, &array, name)?;
+                    check_narrowed(&made, &array, name)?;
                 }
-                Ok(laid)
+                Ok(made)
             }
         }
     }
