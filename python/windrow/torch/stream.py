@@ -77,8 +77,8 @@ class Stream(IterableDataset[Any]):
         if self._is_collated:
             raise failure(
                 ConfigError,
-                "the samples of a loader with collate=: they are batches already",
-                hint="windrow.torch.Stream(view), and collate_fn= of its DataLoader",
+                "the samples of a loader with collate= or map=: they are batches already",
+                hint="windrow.torch.Stream(view), and collate_fn= of its DataLoader; with map= its batches, Stream(view, batch_size=…, map=…)",
             )
         return _For(self)
 
