@@ -55,16 +55,22 @@ pub struct Batch {
     buffers: Vec<Buffer>,
     rows: usize,
     pool: Option<Pool>,
-    records: Option<Vec<Value>>,
+    instead: Instead,
     lists: Vec<List>,
-    // What a function made of its rows, which are in it no more.
-    made: Option<Box<dyn Any + Send + Sync>>,
     // Counted where it is assembled, not where it is delivered.
     values_size: usize,
     // Values that fill its first tensor, and places for them; of codes their frames.
     filled: [u64; 2],
     // The same of texts beside them.
     filled_text: [u64; 2],
+}
+
+/// What a batch holds in place of tensors.
+enum Instead {
+    Nothing,
+    Records(Vec<Value>),
+    /// What a function made of its rows.
+    Made(Box<dyn Any + Send + Sync>),
 }
 
 impl Batch {
@@ -90,9 +96,8 @@ impl Batch {
             buffers,
             rows,
             pool: pool.cloned(),
-            records: None,
+            instead: Instead::Nothing,
             lists: Vec::new(),
-            made: None,
             values_size: 0,
             filled: [0; 2],
             filled_text: [0; 2],
@@ -107,9 +112,8 @@ impl Batch {
             rows: records.len(),
             pool: None,
             values_size: records.iter().map(Value::size).sum(),
-            records: Some(records),
+            instead: Instead::Records(records),
             lists: Vec::new(),
-            made: None,
             filled: [0; 2],
             filled_text: [0; 2],
         }
@@ -130,9 +134,8 @@ impl Batch {
             buffers: Vec::new(),
             rows: self.rows,
             pool: None,
-            records: None,
+            instead: Instead::Nothing,
             lists: Vec::new(),
-            made: None,
             values_size: self.size(),
             filled: self.filled,
             filled_text: self.filled_text,
@@ -142,13 +145,19 @@ impl Batch {
     /// The same counts around what a function made of the rows.
     #[must_use]
     pub fn with_made(mut self, made: Box<dyn Any + Send + Sync>) -> Batch {
-        self.made = Some(made);
+        self.instead = Instead::Made(made);
         self
     }
 
     /// What a function made of its rows, to own.
     pub fn take_made(&mut self) -> Option<Box<dyn Any + Send + Sync>> {
-        self.made.take()
+        match std::mem::replace(&mut self.instead, Instead::Nothing) {
+            Instead::Made(made) => Some(made),
+            other => {
+                self.instead = other;
+                None
+            }
+        }
     }
 
     /// Names, dtypes and row shapes.
@@ -163,12 +172,21 @@ impl Batch {
 
     /// The records of a view of rows, one for each row; none of other views, and of stacked rows.
     pub fn records(&self) -> &[Value] {
-        self.records.as_deref().unwrap_or_default()
+        match &self.instead {
+            Instead::Records(records) => records,
+            Instead::Nothing | Instead::Made(_) => &[],
+        }
     }
 
     /// The records, as [`Batch::records`] gives them, to own; `None` where rows are not records.
     pub fn take_records(&mut self) -> Option<Vec<Value>> {
-        self.records.take()
+        match std::mem::replace(&mut self.instead, Instead::Nothing) {
+            Instead::Records(records) => Some(records),
+            other => {
+                self.instead = other;
+                None
+            }
+        }
     }
 
     /// Columns of stacked rows that are not numbers.

@@ -607,7 +607,10 @@ fn a_name_is_the_last_word_of_a_plan() {
         let error = ours.check(&theirs.to_string()).unwrap_err();
         assert_eq!(error.kind(), Kind::Mismatch);
         assert!(error.message().ends_with(said), "{error}");
-        assert_eq!(error.hint_text(), Some("give the loader the .map_name(…) of the run that saved the state"));
+        assert_eq!(
+            error.hint_text(),
+            Some("give the loader the .map_name(…) of the run that saved the state")
+        );
     }
     for name in ["", "a;b", "a\nb", &"n".repeat(81)] {
         assert_eq!(named(name).unwrap_err().kind(), Kind::Config, "{name:?}");
