@@ -201,8 +201,8 @@ def test_torch_and_jax_get_their_own_arrays(view: wr.View) -> None:
     assert batch["of_torch"].tolist() == [[0, 1, 2]] * 4 and batch["name"] == ["x"] * 4 and batch["n"].tolist() == [1] * 4
     halves = next(wr.Loader(view, 4, framework="torch", dtype="bfloat16", map=lambda row, rng: row["input_ids"][:3]))
     assert halves.dtype == torch.bfloat16 and halves.shape == (4, 3)
-    laid = next(wr.Loader(view, 4, framework="jax", map=lambda row, rng: row["input_ids"].astype(np.int32)))
-    assert isinstance(laid, jax.Array) and laid.shape == (4, 16)
+    made = next(wr.Loader(view, 4, framework="jax", map=lambda row, rng: row["input_ids"].astype(np.int32)))
+    assert isinstance(made, jax.Array) and made.shape == (4, 16)
     with pytest.raises(wr.ConfigError, match="does not fit int32"):
         next(wr.Loader(view, 4, framework="jax", map=lambda row, rng: 1 << 40))
 

@@ -142,7 +142,7 @@ impl Batch {
         }
     }
 
-    /// The same counts around what a function made of the rows.
+    /// Puts what a function made of the rows into a batch of their counts.
     #[must_use]
     pub fn with_made(mut self, made: Box<dyn Any + Send + Sync>) -> Batch {
         self.instead = Instead::Made(made);

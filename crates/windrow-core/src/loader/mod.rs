@@ -192,7 +192,7 @@ impl Loader {
         })
     }
 
-    /// The same loader, whose batches go through `finish`, in the threads that assemble them.
+    /// Has the batches go through `finish`, in the threads that assemble them.
     #[must_use]
     pub fn finished_by(mut self, finish: Arc<dyn Finish>) -> Loader {
         self.stop();
