@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, Literal, SupportsIndex
 
+    import numpy as np
+    import numpy.typing as npt
     from numpy.random import Generator
 
     from windrow._native import Blocks, Loader, Mix, View, _DType, _Framework, _Path
@@ -133,6 +135,7 @@ def trace(
     step: SupportsIndex,
     *,
     row: SupportsIndex | None = None,
+    select: npt.NDArray[np.integer[Any]] | None = None,
     epoch: SupportsIndex | None = None,
     rank: SupportsIndex | None = None,
     world_size: SupportsIndex | None = None,
@@ -143,6 +146,8 @@ def trace(
         plan: a ``Loader``, the dict that ``loader.recipe()`` gives, or the path of a file that holds it.
         step: the step, from 0; counted in ``epoch`` where that is given, else from the start of the run.
         row: only this row of the batch.
+        select: the ``numbers`` of the records that were chosen, of a plan as text that holds only a hash of them, as it does of more
+            than 4,096 that are not a slice.
         epoch: the epoch, from 0.
         rank, world_size: only the rows of this rank; ``row`` then counts within them.
 

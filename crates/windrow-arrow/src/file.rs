@@ -9,7 +9,7 @@ use std::thread::Builder;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_ipc::writer::StreamWriter;
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, DataType};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
@@ -194,6 +194,45 @@ impl File {
         } else {
             Err(damaged(&self.reader, format!("{} rows of {rows:?}", table.rows())))
         }
+    }
+
+    /// Begins to read a column of some rows; [`File::next_batch`] gives them.
+    ///
+    /// # Errors
+    /// As [`File::decode`].
+    pub(crate) fn column(&self, name: &str, rows: Range<u64>) -> Result<ParquetRecordBatchReader> {
+        let first = self.firsts.partition_point(|first| *first <= rows.start).saturating_sub(1);
+        let end = self.firsts.partition_point(|first| *first < rows.end).min(self.firsts.len() - 1);
+        let base = self.firsts[first];
+        let within = (rows.start - base) as usize..(rows.end - base) as usize;
+        let all = self.firsts[end.max(first)].saturating_sub(base) as usize;
+        let name = [name.to_string()];
+        guarded(&self.reader, || {
+            let builder =
+                ParquetRecordBatchReaderBuilder::new_with_metadata(self.reader.clone(), self.meta.clone())
+                    .with_projection(self.mask(&name))
+                    .with_row_groups((first..end).collect())
+                    .with_batch_size(MOST_ROWS as usize);
+            let builder = match within.start == 0 && within.end == all {
+                true => builder,
+                false => builder
+                    .with_row_selection(RowSelection::from_consecutive_ranges(std::iter::once(within), all)),
+            };
+            builder.build().map_err(|e| self.wrong(e))
+        })
+    }
+
+    /// The next of these rows, some of them together; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`File::decode`].
+    pub(crate) fn next_batch(&self, rows: &mut ParquetRecordBatchReader) -> Result<Option<RecordBatch>> {
+        guarded(&self.reader, || rows.next().transpose().map_err(|e| self.wrong_arrow(e)))
+    }
+
+    /// The type of a column.
+    pub(crate) fn type_of(&self, name: &str) -> Option<&DataType> {
+        self.meta.schema().field_with_name(name).ok().map(|field| field.data_type())
     }
 
     /// Begins to read some columns of all rows from one on; [`File::next`] gives them.

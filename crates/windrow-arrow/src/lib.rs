@@ -16,9 +16,12 @@
 //! * `set`: columns read together, decoded once into the cache;
 //! * `samples`: rows as samples with columns;
 //! * `scan`: rows in order, cached nowhere;
+//! * `cells`: a column as it is decoded, without a value for each row;
 //! * `int96`: timestamps of 96 bits, as Spark writes them;
 //! * `write`: an Arrow stream as Parquet pages, with its manifest.
 
+#[cfg(feature = "parquet")]
+mod cells;
 #[cfg(feature = "parquet")]
 mod file;
 mod format;

@@ -4,13 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use windrow_core::format::Options;
-use windrow_core::format::columns::{self, Column, Found};
+use windrow_core::format::columns::{self, Column, Found, TakeCells};
 use windrow_core::format::data_files::DataFiles;
 use windrow_core::source;
 use windrow_core::store::Object;
 use windrow_core::{DType, Result, Row};
 use windrow_ipc::{Columns, SHAPE};
 
+use crate::cells;
 use crate::scan::Scan;
 use crate::set::{Access, Files, Set, number_of};
 
@@ -98,6 +99,11 @@ impl columns::Samples for Samples {
         } else {
             Box::new((first..self.count()).map(move |sample| self.row(sample, columns)))
         }
+    }
+
+    fn cells(&self, column: usize, samples: Range<u64>, take: &mut TakeCells<'_>) -> Option<Result<()>> {
+        let set = &self.sets[self.of_column[column]];
+        Some(cells::go_through(&self.files, set, &self.columns[column].name, samples, take))
     }
 
     fn array(&self, sample: u64, column: usize, dtype: Option<DType>) -> Result<Found> {

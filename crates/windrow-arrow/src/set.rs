@@ -7,7 +7,7 @@ use windrow_core::format::columns::Samples;
 use windrow_core::format::data_files::DataFiles;
 use windrow_core::store::{Object, Store, cached};
 use windrow_core::{Error, Result, threads};
-use windrow_ipc::{Columns, Joined, Table};
+use windrow_ipc::{Columns, Joined, SHAPE, Table};
 
 use crate::file::File;
 
@@ -70,6 +70,12 @@ impl Set {
             n_decoded: AtomicUsize::new(0),
             kept: Mutex::new(Vec::new()),
         }
+    }
+
+    /// Only this one of its columns, and its shapes.
+    pub(crate) fn only(&self, name: &str) -> Set {
+        let is_of = |other: &&String| other.strip_suffix(SHAPE).unwrap_or(other) == name;
+        Set::new(self.format, self.names.iter().filter(is_of).cloned().collect(), &self.columns)
     }
 
     /// The names of its columns.

@@ -59,6 +59,9 @@ pub(crate) fn arg(name: &'static str, takes: Takes) -> Arg {
         }
         Takes::Numbers(value) => list(arg.long(long), value).value_parser(value_parser!(u64)),
         Takes::Names(value) => list(arg.long(long), value),
+        Takes::Each(value) => {
+            arg.long(long).value_name(value).allow_hyphen_values(true).action(ArgAction::Append)
+        }
         Takes::Part => arg.long(long).value_name("PART").value_parser(part),
         Takes::NamesOrAuto(value) => list(arg.long(long), value),
         Takes::DType => arg.long(long).value_name("DTYPE").value_parser(dtype),
@@ -87,7 +90,9 @@ pub(crate) fn given(matches: &ArgMatches, name: &str, takes: Takes) -> Option<Va
         Takes::Text(_) | Takes::Words(_) => matches.get_one::<String>(name).map(|text| json!(text)),
         Takes::WordsOr(..) => matches.get_one::<Value>(name).cloned(),
         Takes::Numbers(_) => matches.get_many::<u64>(name).map(|all| all.copied().collect()),
-        Takes::Names(_) => matches.get_many::<String>(name).map(|all| all.cloned().collect()),
+        Takes::Names(_) | Takes::Each(_) => {
+            matches.get_many::<String>(name).map(|all| all.cloned().collect())
+        }
         Takes::Part => matches.get_one::<Fit>(name).map(|part| json!(part)),
         Takes::NamesOrAuto(_) => {
             let names = matches.get_many::<String>(name)?.cloned().collect::<Vec<_>>();

@@ -8,10 +8,11 @@ use clap::Args;
 use windrow::dev::manifest::TokenizerLock;
 use windrow::dev::plan::Steps;
 use windrow::dev::sampler::Shard;
+use windrow::dev::store::at_home;
 use windrow::preview::tokens::{self, Tokenizer};
-use windrow::{Kind, Paths, Plan, Recipe};
+use windrow::{Kind, Paths, Plan, Recipe, numbers_in};
 
-use crate::args::{Cutting, Opening, Ordering, loader, no_text, only_token_ids, path};
+use crate::args::{Choosing, Cutting, Opening, Ordering, loader, no_text, only_token_ids, path};
 use crate::failure::Failure;
 
 /// What a plan is, for the hint where something else is found.
@@ -33,6 +34,8 @@ pub(crate) struct Planned {
     ordering: Ordering,
     #[command(flatten)]
     opening: Opening,
+    #[command(flatten)]
+    choosing: Choosing,
 }
 
 /// The rows of a batch that one rank gets.
@@ -73,7 +76,9 @@ impl Planned {
         if let Some(view) = self.cutting.view()? {
             self.plan.iter().try_for_each(|path| refuse_plan(path))?;
             let rows = self.ordering.global_batch(of_rank.world_size()?)?.ok_or_else(no_batch)?;
-            return self.ordering.recipe(Paths::list(&self.plan), &self.opening, view, rows);
+            let paths = Paths::list(&self.plan);
+            let options = self.choosing.options(&paths, &self.opening)?;
+            return self.ordering.recipe(paths, options, view, rows);
         }
         let [plan] = &self.plan[..] else {
             return Err(Failure::Usage {
@@ -92,11 +97,13 @@ impl Planned {
                 ),
             });
         }
-        if self.ordering.is_given() || self.opening.is_given() {
+        if self.ordering.is_given() || self.opening.is_given() || self.choosing.has_condition() {
             return Err(says_itself("leave those options out; for data, name a view, as in --pack 1024"));
         }
         let hint = format!("{IS_A_PLAN}; data needs a view, as in --pack 1024");
-        Ok(read(plan).map_err(|e| e.hint(hint))?)
+        let mut recipe = read(plan).map_err(|e| e.hint(hint))?;
+        fill(&mut recipe, &self.choosing.selected())?;
+        Ok(recipe)
     }
 
     /// The plan opened, and its steps over all ranks.
@@ -207,6 +214,14 @@ pub(crate) fn refuse_plan(path: &Path) -> Result<(), Failure> {
     } else {
         Ok(())
     }
+}
+
+/// Puts the numbers that files hold where a plan has only their hash.
+pub(crate) fn fill(recipe: &mut Recipe, files: &[String]) -> windrow::Result<()> {
+    files.iter().try_for_each(|file| {
+        let path = at_home(Path::new(file));
+        recipe.fill_numbers(&numbers_in(&path)?).map_err(|e| e.or_at(&path))
+    })
 }
 
 /// The plan in a file, `-` for stdin.

@@ -26,8 +26,8 @@
 //! * `output`: what every writer uses: whole files or none, locks, checkpoints, fsync, which file becomes visible last;
 //! * `values`: the one copy of numbers between the page cache and the batch;
 //! * `format`: the contracts of a format (open, write, verify), its options as rows, and what formats share;
-//! * `source`: records by number, and the sources that wrap another one: concat, subset, period (up to a border), apart (each
-//!   channel), scale, folder_columns, transform;
+//! * `source`: records by number, and the sources that wrap another one: concat, subset (by numbers, a mask or what a
+//!   column holds), period (up to a border), apart (each channel), scale, folder_columns, transform;
 //! * `view`: which spans of which records make sample i: pack, records, windows, crop, bins, segments, cursor, rows;
 //! * `sampler`: (epoch, position) → sample: sequential, shuffle, blocks, mix, skipping; and the rows of a rank;
 //! * `collate`: assembles samples into named tensors: inputs, labels, masks, positions, codes, covariates;

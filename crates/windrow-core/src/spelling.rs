@@ -85,6 +85,7 @@ pub const WORDS: &[Word] = &[
     word("state", "Loader::state", "state_dict()", "state_dict() of a loader in Python"),
     word("read_rows", "Dataset::row gives rows", "ds[i] gives rows", "`windrow peek` shows rows"),
     word("extras", "Dataset::extras", "ds.extras(i)", "`windrow peek` shows it"),
+    word("select_numbers", "Recipe::fill_numbers", "select=numbers", "--select numbers.npy"),
     word("from_frame", "Dataset::in_memory", "wr.from_frame", "wr.from_frame in Python"),
     word("write", "windrow::prepare::convert_with", "wr.write", "`windrow convert`"),
     word("read_audio", "the crate windrow-audio", "wr.read_audio", "wr.read_audio in Python"),

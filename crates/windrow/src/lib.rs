@@ -63,12 +63,14 @@ mod views;
 
 pub use mix::shares::Shares;
 pub use mix::{Mixture, MixtureOptions, Part, mix, mix_with, part_named, temperature};
+pub use opening::choosing::{CHOOSING, numbers_in};
 pub use opening::dataset::{Dataset, Info};
 pub use opening::formats::{format_info, formats, open_options};
 pub use opening::listing::{listing, write_listing};
 pub use opening::own::OpenOptions;
 pub use opening::owner::Owner;
 pub use opening::paths::Paths;
+pub use opening::select::Choose;
 pub use opening::{open, open_with, verify};
 pub use order::blocks::Blocks;
 pub use order::measure::Measured;
@@ -117,7 +119,7 @@ pub use windrow_core::format::OptionRow;
 pub use windrow_core::loader::{BatchSize, Loader, Next, Stats};
 pub use windrow_core::plan::{LastBatch, Plan, State};
 pub use windrow_core::sampler::Stop;
-pub use windrow_core::source::{Custom, Fit, Nan, Per, Whole};
+pub use windrow_core::source::{Chosen, Condition, Custom, Fit, Given, Nan, Numbers, Op, Per, Whole};
 pub use windrow_core::view::{Coverage, Mode, Overlong, Starts, Strategy, Tail};
 pub use windrow_core::{
     Array, Buffer, DType, Decode, Element, Error, Kind, Lengths, Piece, Place, Result, Row, Span, Value,

@@ -9,16 +9,17 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use serde_json::{Map, Value};
-use windrow::Paths;
 use windrow::dev::source::Source;
 use windrow::dev::store::at_home;
 use windrow::format::Options;
 use windrow::preview::tokens;
+use windrow::{CHOOSING, Dataset, Paths};
 
 pub(crate) use self::order::{Ordering, loader, shuffle};
 pub(crate) use self::view::{Cutting, of_view};
 use crate::codes::are_codes;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::options::of_rows;
 
 /// What to read.
@@ -75,6 +76,58 @@ impl Opening {
     /// For a value that an option cannot have.
     pub(crate) fn options(&self) -> Result<Options, Failure> {
         Ok(Options::of(self.0.clone())?)
+    }
+}
+
+/// Which records of what is opened.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Choosing(Map<String, Value>);
+
+of_rows!(Choosing, Some("Which records"), CHOOSING.iter());
+
+impl Choosing {
+    /// Whether any of it was typed.
+    pub(crate) fn is_given(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    fn texts(&self, name: &str) -> Vec<String> {
+        let all = self.0.get(name).and_then(Value::as_array).into_iter().flatten();
+        all.filter_map(Value::as_str).map(str::to_string).collect()
+    }
+
+    /// The files or slices that were typed.
+    pub(crate) fn selected(&self) -> Vec<String> {
+        self.texts("select")
+    }
+
+    /// Whether a condition was typed.
+    pub(crate) fn has_condition(&self) -> bool {
+        self.0.contains_key("where")
+    }
+
+    /// These records of a data set.
+    ///
+    /// # Errors
+    /// As [`Dataset::choose`].
+    pub(crate) fn of(&self, data: Dataset) -> Result<Dataset, Failure> {
+        if self.0.is_empty() {
+            return Ok(data);
+        }
+        let interrupt = Interrupt::listen();
+        Ok(data.choose(&self.selected(), &self.texts("where"), &|| interrupt.asked())?)
+    }
+
+    /// Options that open these records of what is at these paths.
+    ///
+    /// # Errors
+    /// As opening it, and as [`Choosing::of`].
+    pub(crate) fn options(&self, paths: &Paths, opening: &Opening) -> Result<Options, Failure> {
+        let options = opening.options()?;
+        if self.0.is_empty() {
+            return Ok(options);
+        }
+        Ok(self.of(paths.open(&options)?)?.options().clone())
     }
 }
 

@@ -1,9 +1,9 @@
 //! In which order samples come, and how many to a batch.
 
 use clap::Args;
+use windrow::format::Options;
 use windrow::{LOADER, LastBatch, LoaderBuilder, Paths, Recipe, RecipePart, Shuffle, ViewRecipe, last_batch};
 
-use super::Opening;
 use crate::failure::Failure;
 use crate::options;
 use crate::text;
@@ -64,12 +64,12 @@ impl Ordering {
     pub(crate) fn recipe(
         &self,
         path: Paths,
-        opening: &Opening,
+        options: Options,
         view: ViewRecipe,
         global_batch_size: u64,
     ) -> Result<Recipe, Failure> {
         let last = last_batch(!self.no_drop_last, self.last.as_deref())?;
-        let part = RecipePart { path, options: opening.options()?, view, dtype: None };
+        let part = RecipePart { path, options, view, dtype: None };
         Ok(Recipe {
             version: 1,
             parts: vec![part],

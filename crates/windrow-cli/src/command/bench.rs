@@ -8,7 +8,7 @@ use windrow::Pack;
 use windrow::bench::{Fed, bench};
 use windrow::dev::threads;
 
-use crate::args::{Cutting, Data, Opening, Ordering, loader};
+use crate::args::{Choosing, Cutting, Data, Opening, Ordering, loader};
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
@@ -35,6 +35,8 @@ pub(crate) struct Bench {
     #[command(flatten)]
     opening: Opening,
     #[command(flatten)]
+    choosing: Choosing,
+    #[command(flatten)]
     run: far::OfRun,
 }
 
@@ -46,7 +48,8 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
     let view = args.cutting.view()?.unwrap_or(Pack::new(1024).into());
     // Names no rows, so any batch will do; it is fed as one rank.
     let rows = args.ordering.global_batch(1)?.unwrap_or(32);
-    let recipe = args.ordering.recipe(paths, &args.opening, view, rows)?;
+    let options = args.choosing.options(&paths, &args.opening)?;
+    let recipe = args.ordering.recipe(paths, options, view, rows)?;
     let builder = loader(&recipe, args.num_threads)?;
     let interrupt = Interrupt::listen();
     let found = bench(&builder, &options, &|| interrupt.asked())?;

@@ -10,7 +10,7 @@ use windrow::DType;
 use windrow::format::{Options, WriteOptions};
 use windrow::prepare;
 
-use crate::args::{Opening, no_stdin, no_stdout, path};
+use crate::args::{Choosing, Opening, no_stdin, no_stdout, path};
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::options::dtype;
@@ -52,6 +52,8 @@ pub(crate) struct Convert {
     own: OwnOptions<false>,
     #[command(flatten)]
     opening: Opening,
+    #[command(flatten)]
+    choosing: Choosing,
 }
 
 pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
@@ -62,7 +64,7 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
     no_stdout(output)?;
     let format = windrow::writer(&args.to, args.own.given())?;
     let opening = Options { allow_empty: args.allow_empty, ..args.opening.options()? };
-    let data = windrow::open_with(&args.input, &opening)?;
+    let data = args.choosing.of(windrow::open_with(&args.input, &opening)?)?;
     let interrupt = Interrupt::listen();
     let started = Instant::now();
     let progress = Progress::new("convert", out.quiet(), &interrupt);
@@ -75,7 +77,8 @@ pub(crate) fn run(args: &Convert, out: &mut Out) -> Result<i32, Failure> {
         fsync: !args.no_fsync,
         ..WriteOptions::default()
     };
-    let report = prepare::convert_with(source, output, format.as_ref(), &options, &opening, &progress)?;
+    let report = prepare::convert_with(source, output, format.as_ref(), &options, &opening, &progress);
+    let report = report.map_err(|e| data.numbered(e))?;
     let seconds = started.elapsed().as_secs_f64();
     out.line(format_args!(
         "{}: {}, {} in {seconds:.1} s",

@@ -21,6 +21,9 @@ pub(crate) struct Diff {
     /// The other one
     #[arg(value_name = "B", value_parser = path())]
     b: PathBuf,
+    /// Of a plan that holds only a hash of its record numbers: the .npy file with them, once for each
+    #[arg(long, value_name = "FILE")]
+    select: Vec<String>,
     /// Compare at most this number of steps, from the first that can differ
     #[arg(long, value_name = "N", default_value_t = 1000)]
     steps: u64,
@@ -31,7 +34,14 @@ pub(crate) fn run(args: &Diff, out: &mut Out) -> Result<i32, Failure> {
         return Err(Failure::usage("only one of two plans can come from stdin"));
     }
     let [a, b] = [&args.a, &args.b].map(|path| plan::read(path).map_err(|e| e.hint(plan::IS_A_PLAN)));
-    let (a, b) = (a?, b?);
+    let (mut a, mut b) = (a?, b?);
+    for file in &args.select {
+        // It is that of one of them, or of both.
+        let file = std::slice::from_ref(file);
+        if let (Err(e), Err(_)) = (plan::fill(&mut a, file), plan::fill(&mut b, file)) {
+            return Err(e.into());
+        }
+    }
     let interrupt = Interrupt::listen();
     let found = compare(&a, &b, args.steps, &|| !interrupt.asked())?;
     match &found.first {

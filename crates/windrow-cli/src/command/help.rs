@@ -6,7 +6,7 @@ use serde_json::json;
 use windrow::VIEWS;
 
 use super::command;
-use crate::args::{Cutting, Opening, Ordering, of_view};
+use crate::args::{Choosing, Cutting, Opening, Ordering, of_view};
 use crate::failure::{DONE, Failure};
 use crate::help::environment;
 use crate::hinted::hinted;
@@ -79,7 +79,9 @@ fn shown(topic: &str) -> Option<Command> {
         "order" => {
             Some(Ordering::augment_args(command("In which order samples come, and how many to a batch")))
         }
-        "data" => Some(Opening::augment_args(command("How data is opened; what is not given is detected"))),
+        "data" => Some(Choosing::augment_args(Opening::augment_args(command(
+            "How data is opened; what is not given is detected",
+        )))),
         "environment" => {
             Some(command("What windrow reads beside its command line").after_help(environment::text()))
         }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use windrow::dev::manifest::Manifest;
 use windrow::{Dataset, Info};
 
-use crate::args::{Data, Opening, shown};
+use crate::args::{Choosing, Data, Opening, shown};
 use crate::codes;
 use crate::failure::{DONE, Failure};
 use crate::histogram::{histogram, lines};
@@ -28,19 +28,21 @@ pub(crate) struct Inspect {
     mixing: bool,
     #[command(flatten)]
     opening: Opening,
+    #[command(flatten)]
+    choosing: Choosing,
 }
 
 const FILES_SHOWN: usize = 5;
 
 pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
     if args.mixing {
-        if args.opening.is_given() {
+        if args.opening.is_given() || args.choosing.is_given() {
             return Err(plan::says_itself("leave those options out"));
         }
         return mixing::show(&args.data, out);
     }
     let paths = args.data.paths()?;
-    let data = paths.open(&args.opening.options()?)?;
+    let data = args.choosing.of(paths.open(&args.opening.options()?)?)?;
     if args.histogram && data.is_rows() {
         return Err(Failure::usage(
             "--histogram counts records by length, and these are rows, which have none",

@@ -11,7 +11,7 @@ use windrow::preview::series::{self, Facts};
 use windrow::preview::tokens::{self, Tokenizer};
 use windrow::{Dataset, Error};
 
-use crate::args::{Data, Opening, only_token_ids, path, shown};
+use crate::args::{Choosing, Data, Opening, only_token_ids, path, shown};
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::plot::braille;
@@ -42,6 +42,8 @@ pub(crate) struct Peek {
     overwrite: bool,
     #[command(flatten)]
     opening: Opening,
+    #[command(flatten)]
+    choosing: Choosing,
 }
 
 /// Values of one record that are read at most.
@@ -60,7 +62,7 @@ const LEAST_PLOTTED: usize = 16;
 
 pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
     let paths = args.data.paths()?;
-    let data = paths.open(&args.opening.options()?)?;
+    let data = args.choosing.of(paths.open(&args.opening.options()?)?)?;
     only_token_ids(args.tokenizer.as_deref(), data.source().as_ref())?;
     let tokenizer = if data.is_json() || data.is_rows() {
         None
@@ -92,7 +94,7 @@ pub(crate) fn run(args: &Peek, out: &mut Out) -> Result<i32, Failure> {
             (_, true) => text::counted(data.source().schema().columns.len() as u64, "column"),
             _ => text::counted(length, "value"),
         };
-        out.line(format_args!("record {record}  {size}"))?;
+        out.line(format_args!("record {}  {size}", data.number(record)))?;
         let object = match (data.is_json(), data.is_rows()) {
             (true, _) => show_json(&data, record, out)?,
             (_, true) => show_row(&data, record, out)?,

@@ -9,7 +9,7 @@ use windrow::dev::store::at_home;
 use windrow::{Error, Paths, Recipe, RecipePart, Stop};
 
 use crate::args::output::{self, no_overwrite_of_stdout, refuse_input};
-use crate::args::{Cutting, Opening, Ordering, loader, no_stdin, path};
+use crate::args::{Choosing, Cutting, Opening, Ordering, loader, no_stdin, path};
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::{plan, text};
@@ -44,6 +44,8 @@ pub(crate) struct Plan {
     ordering: Ordering,
     #[command(flatten)]
     opening: Opening,
+    #[command(flatten)]
+    choosing: Choosing,
 }
 
 /// A part of a mixture, as it is typed.
@@ -121,11 +123,19 @@ fn recipe(args: &Plan) -> Result<Recipe, Failure> {
         .try_for_each(|path| plan::refuse_plan(path))?;
     let world_size = Shard::new(0, args.world_size)?.world_size();
     let rows = args.ordering.global_batch(world_size)?.ok_or_else(plan::no_batch)?;
-    let mut recipe = args.ordering.recipe(Paths::list(&args.paths), &args.opening, view, rows)?;
+    let paths = Paths::list(&args.paths);
+    let options = match args.mix.is_empty() {
+        true => args.choosing.options(&paths, &args.opening)?,
+        false => args.opening.options()?,
+    };
+    let mut recipe = args.ordering.recipe(paths, options, view, rows)?;
     if !args.mix.is_empty() {
         let of = recipe.parts.remove(0);
-        let parts = args.mix.iter().map(|part| RecipePart { path: part.path.clone().into(), ..of.clone() });
-        recipe.parts = parts.collect();
+        for part in &args.mix {
+            let path = Paths::from(part.path.clone());
+            let options = args.choosing.options(&path, &args.opening)?;
+            recipe.parts.push(RecipePart { path, options, ..of.clone() });
+        }
         recipe.names = args.mix.iter().map(|part| part.name.clone()).collect();
         recipe.weights = args.mix.iter().map(|part| part.weight).collect();
         recipe.stop = Some(stop(args.stop.as_deref()));

@@ -7,7 +7,7 @@ use super::{Collate, Field, NextToken, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::{Piece, Span};
-use crate::source::{LeftOut, SampleScale, Scaled};
+use crate::source::{Numbering, SampleScale, Scaled};
 
 /// A field beside the values of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct Beside {
     covariates: Covariates,
     /// Shape of what values are scaled by.
     shape: Vec<usize>,
-    left_out: LeftOut,
+    numbering: Numbering,
     /// Records of the source for each record of the data set, where they are its channels.
     apart: Option<u64>,
 }
@@ -114,15 +114,15 @@ impl Beside {
             by,
             covariates,
             shape,
-            left_out: LeftOut::default(),
+            numbering: Numbering::default(),
             apart: None,
         })
     }
 
-    /// Says which records the source is without, so that `item` is the number that a record had.
+    /// Says what the records of the source are called, so that `item` is the number that a record had.
     #[must_use]
-    pub fn without(self, left_out: LeftOut) -> Beside {
-        Beside { left_out, ..self }
+    pub fn called(self, numbering: Numbering) -> Beside {
+        Beside { numbering, ..self }
     }
 
     /// Says that the records of the source are the channels of those of the data set, this many of each: `None` where they are those
@@ -191,7 +191,7 @@ impl Collate for Beside {
                     continue;
                 }
                 BesideField::Item => {
-                    row.numbers::<u64>(number)[0] = self.left_out.number(record);
+                    row.numbers::<u64>(number)[0] = self.numbering.number(record);
                     continue;
                 }
                 BesideField::Channel => {

@@ -377,7 +377,7 @@ impl Lengths for Masked {
 
 #[deny(clippy::missing_trait_methods)]
 impl Source for Masked {
-    crate::source::forward! { inner: row value rows_from extras beside text prefetch touch decode_ahead locate files fingerprint format object }
+    crate::source::forward! { inner: row value rows_from extras beside text prefetch touch decode_ahead locate files fingerprint format object word cells }
 
     fn schema(&self) -> &Schema {
         &self.schema

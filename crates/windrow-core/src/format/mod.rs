@@ -4,6 +4,7 @@
 //! Contracts only, and what all formats rest on; no format is named here.
 
 mod checksum_rules;
+mod choice;
 pub mod columns;
 pub mod data_files;
 pub mod discover;
@@ -26,12 +27,13 @@ pub mod write;
 use std::sync::Arc;
 
 use checksum_rules::FormatRules;
+pub use choice::{Choice, MOST_IN_TEXT, Split};
 pub use folder_columns::with_folder_columns;
 pub use index::LineIndex;
 pub use info::{FileNames, FormatInfo, Holds, WriteOption};
 pub use masks::{MASK_COLUMNS, learned, learned_of, masks_beside};
 pub use option::{COLUMN, COLUMNS, OpenOption, OptionRow, Takes};
-pub use options::{Axis, BorderOfEach, Options, Payload, PeriodOfEach, Split};
+pub use options::{Axis, BorderOfEach, Options, Payload, PeriodOfEach};
 pub use probe::{PartOf, Probe};
 use write::{OwnOptions, Parts, WriteFormat};
 

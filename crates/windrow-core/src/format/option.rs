@@ -29,6 +29,8 @@ pub enum Takes {
     Numbers(&'static str),
     /// Texts, called so in help.
     Names(&'static str),
+    /// A text, called so in help, each time that it is given.
+    Each(&'static str),
     /// Texts, called so in help, or `auto` for those that are found, or `none`.
     NamesOrAuto(&'static str),
     /// A part of a record: two fractions of it, or a range of its values.

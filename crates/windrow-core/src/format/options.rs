@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{Format, OpenOption};
+use super::{Choice, Format, OpenOption, Split};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::format::FormatInfo;
+use crate::source::Numbers;
 
 /// How to open; what is not given is detected.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -71,9 +72,14 @@ pub struct Options {
     /// A part of the records, as a split made it; the facade takes it out of what a format opens.
     #[serde(rename = "split", skip_serializing_if = "Option::is_none")]
     pub random_split: Option<Split>,
-    /// Records that are left out, of those of the split where there is one, as `[from, to)`; ascending and apart from each other.
+    /// Records that are left out, by their numbers before any were chosen, of those of the split where there is one, as `[from, to)`;
+    /// ascending and apart from each other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<(u64, u64)>,
+    /// Which records were chosen, one choice of what the one before left; the facade takes them out of what a format opens, before
+    /// the split.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub select: Vec<Choice>,
     /// A part of each record in time, as a split by time made it; the facade takes it out of what a format opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period: Option<PeriodOfEach>,
@@ -190,6 +196,14 @@ impl Options {
             .map_err(|e| Error::config("the options of opening cannot be understood").caused_by(e))
     }
 
+    /// Puts numbers in the places where only their hash is known; says whether there was one.
+    pub fn fill_numbers(&mut self, numbers: &Numbers) -> bool {
+        // Every choice is asked: two may be of the same records.
+        let mut is_filled = false;
+        self.select.iter_mut().for_each(|choice| is_filled |= choice.fill(numbers));
+        is_filled
+    }
+
     // Those that are given, by their names.
     fn given(&self) -> Map<String, Value> {
         match serde_json::to_value(self) {
@@ -292,18 +306,6 @@ pub enum BorderOfEach {
 
 fn is_none(n: &u64) -> bool {
     *n == 0
-}
-
-/// One of the two parts that a seeded split by whole records gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Split {
-    /// Records of the validation part.
-    pub n_validation: u64,
-    /// Keys which records these are.
-    pub seed: u64,
-    /// This is the validation part; else it is all that is left.
-    pub is_validation: bool,
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::collate::{Batch, Collate, Field, Pool, Sample, Scratch, place_of};
 use crate::error::{Error, Kind, Place, Result};
 use crate::record::{Draw, Pass, Piece, Span};
 use crate::row::Value;
-use crate::source::{FileInfo, LeftOut, Runs, SharedSource, Source, StoreSet, gather, whole};
+use crate::source::{FileInfo, Numbering, Runs, SharedSource, Source, StoreSet, gather, whole};
 use crate::view::{Coverage, View};
 
 /// A source, the view that cuts it, and the layout its samples take.
@@ -25,7 +25,7 @@ pub struct Feed {
     is_far: bool,
     stores: StoreSet,
     has_part_ids: bool,
-    left_out: LeftOut,
+    numbering: Numbering,
     /// Records of the source for each record of the data set, where they are its channels.
     channels: Option<u64>,
 }
@@ -49,15 +49,15 @@ impl Feed {
             is_far,
             stores: StoreSet::default(),
             has_part_ids: false,
-            left_out: LeftOut::default(),
+            numbering: Numbering::default(),
             channels: None,
         }
     }
 
-    /// Says which records the source is without, so that all others are called by the numbers that they had.
+    /// Says what the records of the source are called where they were chosen of others, or some are left out.
     #[must_use]
-    pub fn without(self, left_out: LeftOut) -> Feed {
-        Feed { left_out, ..self }
+    pub fn called(self, numbering: Numbering) -> Feed {
+        Feed { numbering, ..self }
     }
 
     /// Says that the records of the source are the channels of those of the data set, this many of each.
@@ -71,9 +71,9 @@ impl Feed {
         self.channels.unwrap_or(1)
     }
 
-    /// The number of a record of the source in its data set: another one where some before it are left out, and where it is a channel.
+    /// The number of a record of the source in its data set: another one where it was chosen, where some before it are left out, and where it is a channel.
     pub fn number_of(&self, record: u64) -> u64 {
-        self.left_out.number(record / self.per_record())
+        self.numbering.number(record / self.per_record())
     }
 
     /// Which channel a record of the source is, where records are channels.
@@ -81,23 +81,23 @@ impl Feed {
         self.channels.map(|channels| record % channels)
     }
 
-    // Inside, records are counted without those that are left out, and may be channels.
+    // Inside, only the records that are there are counted, and they may be channels.
     pub(super) fn numbered(&self, error: Error) -> Error {
         let error = match (self.channels, error.place().record) {
             (Some(channels), Some(record)) => error.record(record / channels),
             _ => error,
         };
-        self.left_out.numbered(error)
+        self.numbering.numbered(error)
     }
 
-    /// The record of the source with a number of the data set, or the first channel of it; `None` where it is left out.
+    /// The record of the source with a number of the data set, or the first channel of it; `None` where it is not chosen, or left out.
     pub fn record_of(&self, number: u64) -> Option<u64> {
-        Some(self.left_out.place(number)? * self.per_record())
+        Some(self.numbering.place(number)? * self.per_record())
     }
 
-    /// Records of the data set, those that are left out among them.
+    /// Records that have numbers: of the data set, those that are not chosen or left out among them.
     pub fn numbers(&self) -> u64 {
-        (self.source.len() / self.per_record()).saturating_add(self.left_out.len())
+        self.numbering.of(self.source.len() / self.per_record())
     }
 
     /// Reads the samples from [`Runs`] of the source, by a view that cuts them alike. What a sample

@@ -33,13 +33,7 @@ impl Identity {
         let mut views = Vec::new();
         for feed in plan.feeds() {
             let source = feed.source();
-            let treated = source.treatment().map_or(String::new(), |t| format!(":{t}"));
-            sources.push(format!(
-                "{}:{}:{:016x}{treated}",
-                source.format(),
-                source.len(),
-                whole(|| source.fingerprint())?
-            ));
+            sources.push(whole(|| source.word())?);
             views.push(feed.view().describe());
         }
         let layout = plan.feeds().first().map(Feed::layout).unwrap_or_default();

@@ -22,7 +22,7 @@ pub struct Traced {
     /// What it is made of, in order.
     pub pieces: Vec<Piece>,
     /// The values among that: what it read, of records of the source; [`Feed::number_of`](super::Feed::number_of) tells what they
-    /// are called where some are left out.
+    /// are called where some are chosen or left out.
     pub spans: Vec<Span>,
     /// Where each of them lies.
     pub locations: Vec<Location>,
@@ -85,7 +85,8 @@ impl Plan {
     }
 
     /// The inverse: the positions of `epoch` whose samples may read from `record` of the data set of view `feed`, at most `most`,
-    /// in the order of their samples, pass by pass where a pass has an order of its own; none for a record that is left out.
+    /// in the order of their samples, pass by pass where a pass has an order of its own; none for a record that is not chosen, or left
+    /// out.
     ///
     /// # Errors
     /// `OutOfRange`; what reading an index says.

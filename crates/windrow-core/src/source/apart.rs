@@ -1,10 +1,11 @@
 //! Each channel of records `[T, C]` as a record `[T]` of its own.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Extras, FileInfo, Location, Rows, Schema, SharedSource, Source, Stored};
+use super::{Cells, Extras, FileInfo, Location, Rows, Schema, SharedSource, Source, Stored, one_by_one};
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
 use crate::row::{Row, Value};
@@ -93,7 +94,7 @@ impl Lengths for Apart {
 
 #[deny(clippy::missing_trait_methods)]
 impl Source for Apart {
-    crate::source::forward! { inner: files format }
+    crate::source::forward! { inner: files format word }
 
     fn schema(&self) -> &Schema {
         &self.schema
@@ -174,6 +175,15 @@ impl Source for Apart {
 
     fn joined(&self) -> Option<SharedSource> {
         None
+    }
+
+    fn cells(
+        &self,
+        name: &str,
+        records: Range<u64>,
+        take: &mut dyn FnMut(u64, Cells<'_>) -> Result<()>,
+    ) -> Result<()> {
+        one_by_one(self, name, records, take)
     }
 
     fn treatment(&self) -> Option<String> {

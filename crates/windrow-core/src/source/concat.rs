@@ -1,11 +1,15 @@
 //! Several sources as one: their records in order, found by a binary search.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Column, Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source, Stored, Track};
+use super::{
+    Cells, Column, Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source, Stored, Track,
+    word_of,
+};
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
@@ -349,6 +353,33 @@ impl Source for Concat {
             hash.update(&part.fingerprint()?.to_le_bytes());
         }
         Ok(hash.digest())
+    }
+
+    fn word(&self) -> Result<String> {
+        word_of(self)
+    }
+
+    fn cells(
+        &self,
+        name: &str,
+        records: Range<u64>,
+        take: &mut dyn FnMut(u64, Cells<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut record = records.start;
+        while record < records.end {
+            let of = self.len();
+            let part = self.part_of(record).ok_or_else(|| Error::out_of_range("record", record, of))?;
+            let begin = self.first_records[part];
+            let end = records.end.min(self.first_records[part + 1]);
+            let mut taken = |first: u64, cells: Cells<'_>| take(begin + first, cells);
+            let gone = self.parts[part].cells(name, record - begin..end - begin, &mut taken);
+            gone.map_err(|e| match e.place().record {
+                Some(local) if local < end - begin => e.record(begin + local),
+                _ => e,
+            })?;
+            record = end;
+        }
+        Ok(())
     }
 
     fn format(&self) -> &'static str {

@@ -2,13 +2,16 @@
 //! Hive, Spark, pandas and pyarrow write the columns by which they divide a table.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::de::IgnoredAny;
 use serde_json::Value as Json;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Column, Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source, Stored};
+use super::{
+    Cells, Column, Extras, FileInfo, Kind, Location, Rows, Schema, SharedSource, Source, Stored, one_by_one,
+};
 use crate::error::{Error, Result};
 use crate::record::{Decode, Lengths, Span, Values};
 use crate::row::{Row, Value};
@@ -219,7 +222,7 @@ impl Lengths for FolderColumns {
 #[deny(clippy::missing_trait_methods)]
 impl Source for FolderColumns {
     crate::source::forward! {
-        inner: read_track text extras beside prefetch touch decode_ahead files format treatment object
+        inner: read_track text extras beside prefetch touch decode_ahead files format treatment object word
     }
 
     fn schema(&self) -> &Schema {
@@ -302,6 +305,21 @@ impl Source for FolderColumns {
             hash.update(format!("{name}={said}\0").as_bytes());
         }
         Ok(hash.digest())
+    }
+
+    fn cells(
+        &self,
+        name: &str,
+        records: Range<u64>,
+        take: &mut dyn FnMut(u64, Cells<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let is_own = !self.is_json()
+            && (self.schema.kind == Kind::Numbers
+                || self.inner.schema().columns.iter().any(|own| own.name == name));
+        match is_own {
+            true => self.inner.cells(name, records, take),
+            false => one_by_one(self, name, records, take),
+        }
     }
 
     fn stored(&self, record: u64) -> Result<Option<Stored>> {

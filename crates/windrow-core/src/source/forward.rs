@@ -86,6 +86,22 @@ macro_rules! forward {
             self.$inner.object(number)
         }
     };
+    // Around records that were chosen of others, it is one source like any other.
+    (@word $inner:ident) => {
+        fn word(&self) -> Result<String> {
+            crate::source::word_of(self)
+        }
+    };
+    (@cells $inner:ident) => {
+        fn cells(
+            &self,
+            name: &str,
+            records: std::ops::Range<u64>,
+            take: &mut dyn FnMut(u64, crate::source::Cells<'_>) -> Result<()>,
+        ) -> Result<()> {
+            self.$inner.cells(name, records, take)
+        }
+    };
     (@fingerprint $inner:ident) => {
         fn fingerprint(&self) -> Result<u64> {
             self.$inner.fingerprint()

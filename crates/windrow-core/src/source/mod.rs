@@ -3,7 +3,10 @@
 mod apart;
 mod apply;
 mod border;
+mod cells;
 mod channels;
+mod chosen;
+mod compare;
 mod concat;
 pub mod conformance;
 mod fit;
@@ -12,7 +15,9 @@ mod folder_columns;
 mod forward;
 mod in_memory;
 mod left_out;
+mod matched;
 mod measure;
+mod numbering;
 mod period;
 mod runs;
 mod sample_scale;
@@ -22,17 +27,24 @@ mod seen;
 mod statistics;
 mod subset;
 mod transform;
+mod words;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 pub use apart::Apart;
 pub use border::Border;
+pub use cells::Cells;
+pub(crate) use cells::one_by_one;
+pub use chosen::{Chosen, Numbers};
+pub use compare::{Condition, Given, Op};
 pub use fit::Fit;
 pub use floats::Precision;
 pub use folder_columns::{FolderColumns, said_by_folders};
 pub(crate) use forward::forward;
 pub use in_memory::{HeldBytes, InMemory};
 pub use left_out::LeftOut;
+pub use numbering::Numbering;
 pub use period::Period;
 pub use runs::Runs;
 pub use sample_scale::SampleScale;
@@ -40,6 +52,7 @@ pub use scale::Scaled;
 pub use scaling::{Nan, Per, Scale, Scaling};
 pub use subset::Subset;
 pub use transform::{Custom, Transformed, Whole};
+pub use words::Words;
 
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
@@ -391,6 +404,35 @@ pub trait Source: Lengths {
     fn treatment(&self) -> Option<String> {
         None
     }
+
+    /// What a plan calls these records: format, number, fingerprint, and what happens to them; of some that were chosen, the word of
+    /// all and then which.
+    ///
+    /// # Errors
+    /// As [`Source::fingerprint`].
+    fn word(&self) -> Result<String> {
+        word_of(self)
+    }
+
+    /// Goes through what a column holds of some records, or a key of theirs, or what is beside their numbers under this name: in
+    /// order, some records together, with the number of the first. It reads as little else as the format lets it, and keeps nothing.
+    ///
+    /// # Errors
+    /// As [`Source::row`]; `Config` for a column that is not there; the first of `take`, which ends it.
+    fn cells(
+        &self,
+        name: &str,
+        records: Range<u64>,
+        take: &mut dyn FnMut(u64, Cells<'_>) -> Result<()>,
+    ) -> Result<()> {
+        one_by_one(self, name, records, take)
+    }
+}
+
+/// The word of records that were not chosen of others, see [`Source::word`].
+pub(crate) fn word_of<S: Source + ?Sized>(source: &S) -> Result<String> {
+    let treated = source.treatment().map_or(String::new(), |treatment| format!(":{treatment}"));
+    Ok(format!("{}:{}:{:016x}{treated}", source.format(), source.len(), source.fingerprint()?))
 }
 
 // Some columns of a row, in the order in which they were asked for.

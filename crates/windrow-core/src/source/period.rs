@@ -98,7 +98,7 @@ impl Lengths for Period {
 
 #[deny(clippy::missing_trait_methods)]
 impl Source for Period {
-    crate::source::forward! { inner: schema text row value rows_from extras beside files format treatment object }
+    crate::source::forward! { inner: schema text row value rows_from extras beside files format treatment object word cells }
 
     fn read<'a>(&'a self, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
         self.inner.read(self.span(span)?, scratch)

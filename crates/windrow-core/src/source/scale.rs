@@ -191,7 +191,7 @@ impl Lengths for Scaled {
 
 #[deny(clippy::missing_trait_methods)]
 impl Source for Scaled {
-    crate::source::forward! { inner: read_track text row value rows_from extras beside prefetch touch decode_ahead locate files format }
+    crate::source::forward! { inner: read_track text row value rows_from extras beside prefetch touch decode_ahead locate files format word cells }
 
     fn schema(&self) -> &Schema {
         &self.schema

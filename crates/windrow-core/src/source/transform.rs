@@ -246,7 +246,7 @@ impl Lengths for Transformed {
 
 #[deny(clippy::missing_trait_methods)]
 impl Source for Transformed {
-    crate::source::forward! { inner: read_track text row value rows_from extras beside locate files format }
+    crate::source::forward! { inner: read_track text row value rows_from extras beside locate files format word cells }
 
     fn schema(&self) -> &Schema {
         &self.schema

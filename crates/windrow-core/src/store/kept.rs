@@ -30,6 +30,15 @@ pub fn kept(
     }
 }
 
+/// What is kept under `name` behind this head, where there is such a file.
+pub fn if_kept(name: &str, head: &[u8]) -> Option<Arc<dyn Object>> {
+    cache_folder().ok()?;
+    let object = Cache::of_environment().ok()?.open(&format!("{name}{SUFFIX}"), |_| Ok(true)).ok()??;
+    let mut scratch = Vec::new();
+    let is_behind = object.read(0, head.len(), &mut scratch).is_ok_and(|found| found == head);
+    is_behind.then_some(object)
+}
+
 /// When a file was last changed, in nanoseconds since 1970, where that is known.
 pub fn modified_ns(path: &str) -> Option<u64> {
     fs::metadata(path).ok().as_ref().and_then(times::modified_ns)

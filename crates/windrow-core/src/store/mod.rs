@@ -50,7 +50,7 @@ pub use file_system::is_of_another_machine;
 pub use hidden::{Walked, hidden_part, is_hidden, is_of_a_run, not_only_hidden, only_hidden, some_of};
 pub use home::at_home;
 pub use kept::changed_ns;
-pub use kept::{kept, modified_ns};
+pub use kept::{if_kept, kept, modified_ns};
 pub use map::Map;
 pub use memory::Memory;
 pub use near::{difference, with_near_name};

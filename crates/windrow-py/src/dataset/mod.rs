@@ -3,6 +3,7 @@
 mod by_time;
 pub(crate) mod open;
 pub(crate) mod scaler;
+pub(crate) mod select;
 
 use std::sync::Mutex;
 
@@ -27,7 +28,7 @@ use crate::python::options::Count;
 use crate::python::paths;
 use crate::python::pickled::fingerprint;
 use crate::python::shown;
-use crate::python::waiting::wait_for;
+use crate::python::waiting::{wait_for, wait_while};
 use crate::python::{in_memory, row};
 use crate::view::{View, options};
 
@@ -67,7 +68,12 @@ impl Dataset {
             return self.json(py, record);
         }
         if self.data.is_rows() {
-            return row::value(py, py.detach(|| self.data.source().value(record, None)).or_raise(py)?);
+            return row::value(
+                py,
+                py.detach(|| self.data.source().value(record, None))
+                    .map_err(|e| self.data.numbered(e))
+                    .or_raise(py)?,
+            );
         }
         let has_channels = schema.channels.is_some();
         let source = self.data.source();
@@ -78,6 +84,7 @@ impl Dataset {
                 let span = Span { record, start: 0, len: source.length(record)? };
                 source.read(span, &mut scratch).map(|values| (span, values))
             })
+            .map_err(|e| self.data.numbered(e))
             .or_raise(py)?;
         let dtype = if schema.own_dtypes { values.element.dtype } else { schema.element.dtype };
         let tokens = value_array(py, &values, dtype, has_channels)?;
@@ -88,7 +95,8 @@ impl Dataset {
         dict.set_item(schema.values_name, tokens)?;
         for (number, track) in schema.stored_tracks() {
             let mut scratch = Vec::new();
-            let values = py.detach(|| source.read_track(number, span, &mut scratch)).or_raise(py)?;
+            let values = py.detach(|| source.read_track(number, span, &mut scratch));
+            let values = values.map_err(|e| self.data.numbered(e)).or_raise(py)?;
             dict.set_item(&track.name, value_array(py, &values, track.element.dtype, false)?)?;
         }
         Ok(dict.into_any())
@@ -99,7 +107,8 @@ impl Dataset {
         let source = self.data.source();
         let schema = source.schema();
         let mut scratch = Vec::new();
-        let values = py.detach(|| source.read_whole(record, &mut scratch)).or_raise(py)?;
+        let values = py.detach(|| source.read_whole(record, &mut scratch));
+        let values = values.map_err(|e| self.data.numbered(e)).or_raise(py)?;
         let (values, dtype) = match values.decode {
             Decode::Plain | Decode::Single => {
                 (Values { decode: Decode::Plain, ..values }, values.element.dtype)
@@ -112,7 +121,8 @@ impl Dataset {
     fn json<'py>(&self, py: Python<'py>, record: u64) -> PyResult<Bound<'py, PyAny>> {
         let source = self.data.source();
         let mut scratch = Vec::new();
-        let values = py.detach(|| source.read_whole(record, &mut scratch)).or_raise(py)?;
+        let values = py.detach(|| source.read_whole(record, &mut scratch));
+        let values = values.map_err(|e| self.data.numbered(e)).or_raise(py)?;
         let parsed = match self.workspace.try_lock() {
             Ok(mut workspace) => json::parse(py, values.bytes, &mut workspace),
             Err(_) => json::parse(py, values.bytes, &mut json::Workspace::default()),
@@ -121,7 +131,7 @@ impl Dataset {
             Stop::Python(error) => error,
             Stop::Text(at, what) => {
                 let mut error = Error::corrupt(format!("not JSON: {what}"))
-                    .record(record)
+                    .record(self.data.number(record))
                     .hint("every line must hold one JSON value; NaN and Infinity are not JSON");
                 let span = Span { record, start: 0, len: values.bytes.len() as u64 };
                 if let Some(place) = source.locate(span).ok().and_then(|places| places.into_iter().next()) {
@@ -246,15 +256,90 @@ impl Dataset {
         let native = py.import("windrow._native")?;
         let options = serde_json::to_string(self.data.options()).unwrap_or_default();
         let data = fingerprint(py, self.data.source())?;
+        let kept = select::kept(py, self.data.options())?;
         Ok(match in_memory::pickled(py, &self.data) {
             Some((arrays, beside)) => {
-                (native.getattr("_in_memory")?, (arrays, beside, options, data).into_pyobject(py)?)
+                (native.getattr("_in_memory")?, (arrays, beside, options, data, kept).into_pyobject(py)?)
             }
             None => {
                 let paths = paths::Given::of(self.data.paths());
-                (native.getattr("_reopen")?, (paths, options, data).into_pyobject(py)?)
+                (native.getattr("_reopen")?, (paths, options, data, kept).into_pyobject(py)?)
             }
         })
+    }
+
+    /// A data set of chosen records, in the order that is given; nothing is read.
+    ///
+    /// Args:
+    ///     which: record numbers (a list, an array or a range; negative ones count from the end), a mask of ``len(ds)`` values, or a slice.
+    ///         A mask and a slice keep the order of the records.
+    ///
+    /// Returns:
+    ///     A data set. ``sel[i]`` is the i-th chosen record. Errors, ``trace``, ``find``, ``coverage``, ``exclude`` and the field ``item``
+    ///     call records by the numbers that they have in the first data set, which ``sel.numbers`` lists. A chosen record takes 4 bytes of
+    ///     memory, 8 where there are more than 2**32 records; a slice takes none.
+    ///
+    /// Raises:
+    ///     OutOfRangeError: a record that is not there.
+    ///     ConfigError: a record that is chosen twice, a mask of another length, fractions.
+    ///
+    /// >>> import windrow as wr, numpy as np, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "pages.jsonl"
+    /// >>> _ = path.write_text("".join('{"text": "%s", "score": %g}\n' % page for page in [("a", 0.9), ("b", 0.2), ("c", 0.5)]))
+    /// >>> ds = wr.open(path)
+    /// >>> score = np.array([page["score"] for page in ds])
+    /// >>> curriculum = ds.select(np.argsort(score))
+    /// >>> [page["text"] for page in curriculum], curriculum.numbers.tolist()
+    /// (['b', 'c', 'a'], [1, 2, 0])
+    /// >>> len(ds.select(score > 0.4)), ds.select(slice(1, None)).select([-1]).numbers.tolist()
+    /// (2, [2])
+    fn select(&self, py: Python<'_>, which: &Bound<'_, PyAny>) -> PyResult<Dataset> {
+        Ok(Dataset::new(select::select(py, &self.data, which)?))
+    }
+
+    /// The records for which ``column op value`` holds, in their order.
+    ///
+    /// The column is read once, by threads and without the interpreter's lock, and which records match is kept in the cache, 4 bytes for
+    /// each. Of formats with columns (Parquet, Arrow) only that column is read; of JSON Lines the whole file.
+    ///
+    /// Args:
+    ///     column: a column, a key of JSON records, or a key of ``ds.extras``.
+    ///     op: ``"=="``, ``"!="``, ``"<"``, ``"<="``, ``">"`` or ``">="``.
+    ///     value: a number or a text. Whole numbers and fractions are compared without rounding, texts by code points. A missing value
+    ///         never matches, NaN matches only ``"!="``.
+    ///
+    /// Returns:
+    ///     A data set, as ``select`` gives it. For more than one comparison call it again, or select by a mask.
+    ///
+    /// Raises:
+    ///     ConfigError: no such column, with those that there are; a text that would be compared with a number, with the record;
+    ///         another ``op``.
+    ///
+    /// >>> import windrow as wr, tempfile, pathlib
+    /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "pages.jsonl"
+    /// >>> _ = path.write_text("".join('{"text": "%s", "score": %g}\n' % page for page in [("a", 0.9), ("b", 0.2), ("c", 0.8)]))
+    /// >>> good = wr.open(path).where("score", ">=", 0.8)
+    /// >>> [page["text"] for page in good], good.where("text", "!=", "a").numbers.tolist()
+    /// (['a', 'c'], [2])
+    #[pyo3(name = "where")]
+    fn filter(
+        &self,
+        py: Python<'_>,
+        column: String,
+        op: &str,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<Dataset> {
+        let condition = select::condition(column, op, value)?;
+        let data = self.data.clone();
+        let found = wait_while(py, move |is_wanted| data.filter(condition, &|| !is_wanted()))?;
+        Ok(Dataset::new(found))
+    }
+
+    /// The numbers that the records have in the data set that they were chosen from: an array, uint32 up to 2**32 records there, else
+    /// uint64. Of a data set in which none were chosen, ``range(len(ds))``.
+    #[getter]
+    fn numbers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        select::numbers(py, &self.data)
     }
 
     /// Two data sets: ``(train, validation)``, by whole records, so that no value is on both sides.

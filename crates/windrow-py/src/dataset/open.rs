@@ -7,6 +7,7 @@ use windrow::format::Options;
 use windrow::{Error, open_options};
 
 use crate::dataset::Dataset;
+use crate::dataset::select::{Kept, filled};
 use crate::python::error::{OrRaise, raise};
 use crate::python::paths::AnyPaths;
 use crate::python::pickled::check;
@@ -32,9 +33,17 @@ pub(crate) fn _open(py: Python<'_>, path: AnyPaths, given: &Bound<'_, PyDict>) -
 
 /// Opens a pickled data set again.
 #[pyfunction]
-pub(crate) fn _reopen(py: Python<'_>, path: AnyPaths, options: &str, data: u64) -> PyResult<Dataset> {
-    let options: Options = serde_json::from_str(options)
+#[pyo3(signature = (path, options, data, kept=Vec::new()), text_signature = "(path, options, data, kept=...)")]
+pub(crate) fn _reopen(
+    py: Python<'_>,
+    path: AnyPaths,
+    options: &str,
+    data: u64,
+    kept: Kept,
+) -> PyResult<Dataset> {
+    let mut options: Options = serde_json::from_str(options)
         .map_err(|e| raise(py, &Error::corrupt("this is not a pickled data set").caused_by(e)))?;
+    filled(py, &mut options, &kept)?;
     let opened = {
         let paths = path.0.clone();
         wait_for(py, move || paths.open(&options))?
@@ -45,16 +54,19 @@ pub(crate) fn _reopen(py: Python<'_>, path: AnyPaths, options: &str, data: u64) 
 
 /// Arrays in memory as records, and a dict beside each: of a frame, or of a pickle that held them.
 #[pyfunction]
-#[pyo3(signature = (arrays, beside, options="{}", data=None))]
+#[pyo3(signature = (arrays, beside, options="{}", data=None, kept=Vec::new()),
+       text_signature = "(arrays, beside, options=\"{}\", data=None, kept=...)")]
 pub(crate) fn _in_memory(
     py: Python<'_>,
     arrays: Bound<'_, PyList>,
     beside: Bound<'_, PyList>,
     options: &str,
     data: Option<u64>,
+    kept: Kept,
 ) -> PyResult<Dataset> {
-    let options: Options = serde_json::from_str(options)
+    let mut options: Options = serde_json::from_str(options)
         .map_err(|e| raise(py, &Error::corrupt("this is not a pickled data set").caused_by(e)))?;
+    filled(py, &mut options, &kept)?;
     let opened = in_memory::opened(py, &arrays, &beside, &options)?;
     if let Some(expected) = data {
         check(py, opened.source(), expected, opened.paths())?;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use windrow::dev::plan::Steps;
 use windrow::{Error, Kind, Plan, Recipe, Result, TracedRow, trace_row};
 
+use crate::dataset::select;
 use crate::loader::Loader;
 use crate::loader::ranks::shard;
 use crate::python::error::{OrRaise, raise};
@@ -26,6 +27,7 @@ given! {
         plan: Bound<'py, PyAny>,
         step: Count,
         row: Option<Count>,
+        select: Option<Bound<'py, PyAny>>,
         epoch: Option<Count>,
         rank: Option<Count>,
         world_size: Option<Count>,
@@ -35,8 +37,8 @@ given! {
 /// Which bytes a step read, row by row.
 #[pyfunction]
 pub(crate) fn _trace<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
-    let Given { plan, step, row, epoch, rank, world_size } = Given::of(given)?;
-    let (plan, steps, _) = plan_of(&plan)?;
+    let Given { plan, step, row, select, epoch, rank, world_size } = Given::of(given)?;
+    let (plan, steps, _) = plan_of_numbers(&plan, select.as_ref())?;
     let traced = wait_while(py, move |is_wanted| -> Result<Vec<TracedRow>> {
         let step = steps.find(plan.sampler(), epoch.map(|e| e.0), step.0)?;
         let n_rows = step.all.end - step.all.start;
@@ -140,7 +142,16 @@ impl Part {
 
 // The plan, its steps, and the names of its parts.
 pub(crate) fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps, Vec<String>)> {
+    plan_of_numbers(given, None)
+}
+
+// The same of a plan that may hold only a hash of its record numbers, which are then these.
+fn plan_of_numbers(
+    given: &Bound<'_, PyAny>,
+    select: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(Arc<Plan>, Steps, Vec<String>)> {
     let py = given.py();
+    let numbers = select.map(select::given).transpose()?;
     if let Ok(loader) = given.cast::<Loader>() {
         let running = loader.get().running();
         let (plan, steps) = running.plan(py)?;
@@ -156,7 +167,8 @@ pub(crate) fn plan_of(given: &Bound<'_, PyAny>) -> PyResult<(Arc<Plan>, Steps, V
             Some(path) => Recipe::open(path),
             None => Recipe::from_json(&text),
         };
-        let recipe = recipe.map_err(|e| e.hint(HINT))?;
+        let mut recipe = recipe.map_err(|e| e.hint(HINT))?;
+        numbers.map_or(Ok(()), |numbers| recipe.fill_numbers(&numbers))?;
         let loader = recipe.builder()?.rank(0, 1).num_threads(Some(0)).build()?;
         Ok((loader.plan().clone(), *loader.steps(), recipe.names))
     })

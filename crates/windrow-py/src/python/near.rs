@@ -12,7 +12,7 @@ const ELSEWHERE: [(&str, &str); 8] = [
     ("map", "wr.Loader(view, collate=function)"),
     ("prefetch", "wr.Loader(view, prefetch=4)"),
     ("repeat", "wr.Loader(view).stream()"),
-    ("select", "ds[[0, 2]]"),
+    ("filter", "ds.where(\"score\", \">=\", 0.8), or ds.select(mask)"),
     ("shard", "wr.Loader(view, rank=0, world_size=2)"),
     ("shuffle", "wr.Loader(view, shuffle=True)"),
     ("take", "ds[:10]"),

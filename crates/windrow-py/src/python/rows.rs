@@ -70,7 +70,7 @@ fn read(row: &OptionRow, value: &Bound<'_, PyAny>) -> PyResult<Value> {
         Takes::Numbers(_) => {
             value.extract::<Vec<Count>>()?.into_iter().map(|number| Value::from(number.0)).collect()
         }
-        Takes::Names(_) => value.extract::<Names>()?.0.into(),
+        Takes::Names(_) | Takes::Each(_) => value.extract::<Names>()?.0.into(),
         Takes::Part => json!(read_fit(value)?),
         Takes::WordsOr(..) => match value.cast::<PyString>() {
             Ok(word) => text_of(word).into(),

@@ -7,6 +7,7 @@ use windrow::Value;
 use windrow::dev::sampler::Sampler;
 
 use super::{ByNumber, Mix, Pickled, Recut, Remix, View};
+use crate::dataset::select;
 use crate::loader::Loader;
 use crate::python::array::Memory;
 use crate::python::framework;
@@ -85,7 +86,8 @@ impl View {
         let scaler = self.scaler.as_ref().map(|function| function.clone_ref(py));
         let recut = py.import("windrow._native")?.getattr("_recut")?;
         let arrays = in_memory::pickled(py, self.samples.dataset());
-        Ok((recut, (recipe, self.seed, scaler, self.epochs.pickled(py), arrays)))
+        let kept = select::kept(py, &self.samples.recipe().options)?;
+        Ok((recut, (recipe, self.seed, scaler, self.epochs.pickled(py), arrays, kept)))
     }
 
     /// Says for which epoch random crops, tags and the like are drawn: as a ``Loader`` of the view's seed draws them then. Of a view
@@ -225,7 +227,11 @@ impl Mix {
         let remix = py.import("windrow._native")?.getattr("_remix")?;
         let arrays =
             self.mixture.parts().map(|(_, samples, _)| in_memory::pickled(py, samples.dataset())).collect();
-        Ok((remix, (recipe, self.seeds.clone(), scalers, self.epochs.pickled(py), arrays)))
+        let mut kept = Vec::new();
+        for (_, samples, _) in self.mixture.parts() {
+            kept.extend(select::kept(py, &samples.recipe().options)?);
+        }
+        Ok((remix, (recipe, self.seeds.clone(), scalers, self.epochs.pickled(py), arrays, kept)))
     }
 
     /// What one pass over each view sees of its data: name → a dict as ``View.coverage`` gives.

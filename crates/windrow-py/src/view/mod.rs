@@ -20,6 +20,7 @@ use windrow_core::plan::{Feed, Pick, batch_of, records_of};
 use windrow_core::{Draw, Pass};
 
 use crate::dataset::scaler::cut;
+use crate::dataset::select::{Kept, filled};
 use crate::python::error::{OrRaise, raise};
 use crate::python::in_memory;
 use crate::python::index::NO_END;
@@ -155,7 +156,7 @@ impl ByNumber for Mix {
 }
 
 // What a pickled view is opened from.
-type Recut = (String, u64, Option<Py<PyAny>>, Py<PyAny>, Option<Arrays>);
+type Recut = (String, u64, Option<Py<PyAny>>, Py<PyAny>, Option<Arrays>, Kept);
 
 /// Several views as one, each with its share of the samples. Made by ``windrow.mix``.
 ///
@@ -208,14 +209,15 @@ impl Mix {
 }
 
 // What a pickled mixture is opened from.
-type Remix = (String, Vec<u64>, Vec<Option<Py<PyAny>>>, Py<PyAny>, Vec<Option<Arrays>>);
+type Remix = (String, Vec<u64>, Vec<Option<Py<PyAny>>>, Py<PyAny>, Vec<Option<Arrays>>, Kept);
 
 // Of data in memory, what it is made of.
 type Arrays = (Py<PyList>, Py<PyList>);
 
 /// Opens and cuts a pickled view again.
 #[pyfunction]
-#[pyo3(signature = (recipe, seed, scaler=None, epoch=None, arrays=None))]
+#[pyo3(signature = (recipe, seed, scaler=None, epoch=None, arrays=None, kept=Vec::new()),
+       text_signature = "(recipe, seed, scaler=None, epoch=None, arrays=None, kept=...)")]
 pub(crate) fn _recut(
     py: Python<'_>,
     recipe: &str,
@@ -223,15 +225,17 @@ pub(crate) fn _recut(
     scaler: Option<Py<PyAny>>,
     epoch: Option<Py<PyAny>>,
     arrays: Option<Arrays>,
+    kept: Kept,
 ) -> PyResult<View> {
-    let recipe: Pickled = unpickled(py, recipe)?;
+    let mut recipe: Pickled = unpickled(py, recipe)?;
+    filled(py, &mut recipe.recipe.options, &kept)?;
     View::in_epoch(py, reopen(py, &recipe, scaler.as_ref(), arrays.as_ref())?, seed, scaler, epoch)
 }
 
 /// Opens a pickled mixture again.
 #[pyfunction]
-#[pyo3(signature = (recipe, seeds, scalers=Vec::new(), epoch=None, arrays=Vec::new()),
-       text_signature = "(recipe, seeds, scalers=..., epoch=None, arrays=...)")]
+#[pyo3(signature = (recipe, seeds, scalers=Vec::new(), epoch=None, arrays=Vec::new(), kept=Vec::new()),
+       text_signature = "(recipe, seeds, scalers=..., epoch=None, arrays=..., kept=...)")]
 pub(crate) fn _remix(
     py: Python<'_>,
     recipe: &str,
@@ -239,8 +243,12 @@ pub(crate) fn _remix(
     scalers: Vec<Option<Py<PyAny>>>,
     epoch: Option<Py<PyAny>>,
     arrays: Vec<Option<Arrays>>,
+    kept: Kept,
 ) -> PyResult<Mix> {
-    let (parts, shares, part_ids): (Vec<Pickled>, Shares, bool) = unpickled(py, recipe)?;
+    let (mut parts, shares, part_ids): (Vec<Pickled>, Shares, bool) = unpickled(py, recipe)?;
+    for part in &mut parts {
+        filled(py, &mut part.recipe.options, &kept)?;
+    }
     let functions = scalers.iter().map(Option::as_ref).chain(std::iter::repeat(None));
     let arrays = arrays.iter().map(Option::as_ref).chain(std::iter::repeat(None));
     let reopened = parts.iter().zip(functions).zip(arrays);

@@ -6,15 +6,16 @@ use serde_json::Value;
 use windrow_core::collate::mask_columns;
 use windrow_core::format::Options;
 use windrow_core::manifest::Manifest;
-use windrow_core::source::{Extras, FileInfo, Kind, LeftOut, SharedSource};
+use windrow_core::source::{Extras, FileInfo, Kind, Numbering, SharedSource};
 use windrow_core::store::{StoreSet, Traffic};
 use windrow_core::values::copy_values;
 use windrow_core::{Buffer, Decode, Error, Place, Result, Row, Span, store};
 use windrow_formats::parse_json;
 
 use crate::opening::owner::Owner;
-use crate::opening::part::{left_out, of_exclude, of_split};
+use crate::opening::part::{left_out, of_exclude};
 use crate::opening::paths::Paths;
+use crate::opening::records::Records;
 use crate::opening::time_part::{TimePart, of_period};
 
 /// Records on disk, by number.
@@ -22,8 +23,10 @@ use crate::opening::time_part::{TimePart, of_period};
 pub struct Dataset {
     pub(crate) paths: Paths,
     pub(crate) options: Options,
-    /// Records that the options leave out.
-    pub(crate) left_out: LeftOut,
+    /// Those that the options choose, in their split.
+    pub(crate) records: Records,
+    /// What they are called, without those that the options leave out.
+    pub(crate) numbering: Numbering,
     /// Whole records, where those of `source` are parts of them in time.
     pub(crate) whole: SharedSource,
     /// Which parts.
@@ -108,15 +111,21 @@ impl Dataset {
         manifest: Option<Manifest>,
         stores: StoreSet,
     ) -> Result<Dataset> {
-        let all = of_split(found, options.random_split)?;
-        let left_out = left_out(&options.exclude, all.len())?;
-        let whole = of_exclude(all, &left_out)?;
-        let period = TimePart::of(options.period.as_ref(), &whole).map_err(|e| left_out.numbered(e))?;
+        let mut records = Records::all(found);
+        for choice in &options.select {
+            records = records.after(choice, &|| false)?;
+        }
+        if let Some(split) = options.random_split {
+            records = records.split(split)?;
+        }
+        let (whole, numbering) = without(&records, &options)?;
+        let period = TimePart::of(options.period.as_ref(), &whole).map_err(|e| numbering.numbered(e))?;
         let source = of_period(whole.clone(), period.as_ref())?;
         Ok(Dataset {
             paths,
             options,
-            left_out,
+            records,
+            numbering,
             whole,
             period,
             source,
@@ -130,17 +139,20 @@ impl Dataset {
     /// The part that the options name, of a data set of whole records.
     pub(crate) fn parted(&self, options: Options) -> Result<Dataset> {
         // What this data set is a part of is a part already.
-        let split = options.random_split.filter(|_| self.options.random_split.is_none());
-        let mut all = of_split(self.whole.clone(), split)?;
-        let mut without = self.left_out.clone();
-        if without.is_empty() {
-            without = left_out(&options.exclude, all.len())?;
-            all = of_exclude(all, &without)?;
-        }
-        let period = TimePart::of(options.period.as_ref(), &all);
-        let period = period.map_err(|e| without.numbered(e).or_at(self.paths.to_string()))?;
-        let source = of_period(all.clone(), period.as_ref())?;
-        Ok(Dataset { options, left_out: without, whole: all, period, source, ..self.clone() })
+        let records = match options.random_split.filter(|_| self.options.random_split.is_none()) {
+            Some(split) => self.records.split(split)?,
+            None => self.records.clone(),
+        };
+        self.of_records(records, options)
+    }
+
+    /// This data set with other records, which these options choose.
+    pub(crate) fn of_records(&self, records: Records, options: Options) -> Result<Dataset> {
+        let (whole, numbering) = without(&records, &options)?;
+        let period = TimePart::of(options.period.as_ref(), &whole);
+        let period = period.map_err(|e| numbering.numbered(e).or_at(self.paths.to_string()))?;
+        let source = of_period(whole.clone(), period.as_ref())?;
+        Ok(Dataset { options, records, numbering, whole, period, source, ..self.clone() })
     }
 
     /// Number of records.
@@ -199,7 +211,7 @@ impl Dataset {
     /// `OutOfRange`, `Corrupt`; `Config` where records are not rows.
     pub fn row(&self, record: u64) -> Result<Row> {
         self.check(record)?;
-        store::whole(|| self.source.row(record))
+        store::whole(|| self.source.row(record)).map_err(|e| self.numbered(e))
     }
 
     /// The bytes of a record as they lie on disk, in their dtype and byte order (little-endian but for big-endian
@@ -209,7 +221,7 @@ impl Dataset {
     /// `OutOfRange`, `Corrupt`.
     pub fn bytes(&self, record: u64) -> Result<Vec<u8>> {
         self.check(record)?;
-        store::whole(|| {
+        let read = store::whole(|| {
             let mut scratch = Vec::new();
             let values = self.source.read_whole(record, &mut scratch)?;
             if values.decode != Decode::Literal {
@@ -220,7 +232,8 @@ impl Dataset {
             let mut read = Buffer::zeroed(values.bytes.len() / values.element.size() * dtype.size());
             copy_values(&values, 0, read.bytes_mut(), dtype)?;
             Ok(read.bytes().to_vec())
-        })
+        });
+        read.map_err(|e| self.numbered(e))
     }
 
     /// Values in a record.
@@ -229,7 +242,7 @@ impl Dataset {
     /// `OutOfRange`, `Corrupt`.
     pub fn length(&self, record: u64) -> Result<u64> {
         self.check(record)?;
-        store::whole(|| self.source.length(record))
+        store::whole(|| self.source.length(record)).map_err(|e| self.numbered(e))
     }
 
     fn check(&self, record: u64) -> Result<()> {
@@ -252,7 +265,7 @@ impl Dataset {
             );
         }
         self.check(record)?;
-        store::whole(|| self.parsed(record))
+        store::whole(|| self.parsed(record)).map_err(|e| self.numbered(e))
     }
 
     fn parsed(&self, record: u64) -> Result<Value> {
@@ -280,7 +293,7 @@ impl Dataset {
     /// `OutOfRange`, `Corrupt`.
     pub fn extras(&self, record: u64) -> Result<Extras> {
         self.check(record)?;
-        store::whole(|| self.source.extras(record))
+        store::whole(|| self.source.extras(record)).map_err(|e| self.numbered(e))
     }
 
     /// Format, counts, lengths, files.
@@ -288,7 +301,7 @@ impl Dataset {
     /// # Errors
     /// `Corrupt` when an index is wrong.
     pub fn info(&self) -> Result<Info> {
-        store::whole(|| self.counted())
+        store::whole(|| self.counted()).map_err(|e| self.numbered(e))
     }
 
     fn counted(&self) -> Result<Info> {
@@ -339,4 +352,11 @@ impl Dataset {
             tokenizer: self.manifest.as_ref().and_then(|s| s.tokenizer.as_ref()).map(|t| t.name.clone()),
         })
     }
+}
+
+// Records without those that the options leave out, and what they are called.
+fn without(records: &Records, options: &Options) -> Result<(SharedSource, Numbering)> {
+    let (all, chosen) = (records.source(), records.chosen());
+    let left_out = left_out(&options.exclude, all.len(), chosen.map(AsRef::as_ref))?;
+    Ok((of_exclude(all, &left_out)?, Numbering::new(chosen.cloned(), left_out)))
 }

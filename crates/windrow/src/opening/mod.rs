@@ -1,5 +1,6 @@
 //! One way in: a path, and the format that recognises what is there.
 
+pub(crate) mod choosing;
 pub(crate) mod dataset;
 pub(crate) mod exclude;
 pub(crate) mod formats;
@@ -9,8 +10,10 @@ pub(crate) mod own;
 pub(crate) mod owner;
 pub(crate) mod part;
 pub(crate) mod paths;
+pub(crate) mod records;
 pub(crate) mod remote;
 pub(crate) mod resolve;
+pub(crate) mod select;
 pub(crate) mod several;
 pub(crate) mod split;
 pub(crate) mod split_by_time;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_core::format::Split;
 use windrow_core::sampler::Permutation;
-use windrow_core::source::{LeftOut, SharedSource, Subset};
+use windrow_core::source::{Chosen, LeftOut, SharedSource, Subset};
 use windrow_core::{Error, Result};
 
 /// Sets the split's key apart from the orders of the same seed.
@@ -13,7 +13,15 @@ const SPLIT: u64 = 0x7370_6c69_745f_7631;
 /// The records of one part, whole; all of them where there is no split.
 pub(crate) fn of_split(source: SharedSource, split: Option<Split>) -> Result<SharedSource> {
     let Some(split) = split else { return Ok(source) };
-    let n = source.len();
+    let numbers = validating(split, source.len())?;
+    Ok(Arc::new(Subset::new(source, numbers.into(), !split.is_validation)?))
+}
+
+/// The records of a split for validation, of `n`, ascending.
+///
+/// # Errors
+/// `Mismatch` where the split is of another number of records.
+pub(crate) fn validating(split: Split, n: u64) -> Result<Vec<u64>> {
     if split.n_validation == 0 || split.n_validation >= n {
         return Err(Error::mismatch(format!(
             "a split with {} records for validation, of a data set of {n} now",
@@ -23,7 +31,7 @@ pub(crate) fn of_split(source: SharedSource, split: Option<Split>) -> Result<Sha
     let order = Permutation::new(split.seed ^ SPLIT, n);
     let mut numbers: Vec<u64> = (0..split.n_validation).map(|i| order.apply(i)).collect();
     numbers.sort_unstable();
-    Ok(Arc::new(Subset::new(source, numbers.into(), !split.is_validation)?))
+    Ok(numbers)
 }
 
 /// All records but those that are left out.
@@ -35,11 +43,12 @@ pub(crate) fn of_exclude(source: SharedSource, left_out: &LeftOut) -> Result<Sha
     }
 }
 
-/// The numbers in these ranges, of `n` records.
+/// The places of the records whose numbers are in these ranges, of `n`, or of those that were chosen.
 ///
 /// # Errors
 /// `OutOfRange` for one that does not exist; `Config` for ranges that do not follow one another.
-pub(crate) fn left_out(ranges: &[(u64, u64)], n: u64) -> Result<LeftOut> {
+pub(crate) fn left_out(ranges: &[(u64, u64)], n: u64, chosen: Option<&Chosen>) -> Result<LeftOut> {
+    let n = chosen.map_or(n, Chosen::of);
     if ranges.iter().any(|(from, to)| from >= to) || ranges.windows(2).any(|pair| pair[0].1 > pair[1].0) {
         return Err(Error::config("ranges of records to exclude that do not follow one another")
             .field("exclude")
@@ -48,6 +57,13 @@ pub(crate) fn left_out(ranges: &[(u64, u64)], n: u64) -> Result<LeftOut> {
     // Before memory is taken for them.
     match ranges.last() {
         Some((_, to)) if *to > n => Err(Error::out_of_range("record", to - 1, n).field("exclude")),
-        _ => Ok(LeftOut::new(ranges.iter().flat_map(|(from, to)| *from..*to).collect())),
+        _ => {
+            let numbers = ranges.iter().flat_map(|(from, to)| *from..*to);
+            let Some(chosen) = chosen else { return Ok(LeftOut::new(numbers.collect())) };
+            // One that is not chosen is left out already.
+            let mut places: Vec<u64> = numbers.filter_map(|number| chosen.place(number)).collect();
+            places.sort_unstable();
+            Ok(LeftOut::new(places.into()))
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! A validation split by whole records: no value of a record is on both sides.
 
-use windrow_core::format::{Options, Split};
+use windrow_core::format::{Choice, Options, Split};
 use windrow_core::{Error, Result};
 
 use crate::opening::dataset::Dataset;
@@ -30,7 +30,8 @@ impl Dataset {
                 Error::config(format!("{n} records cannot be split in two")).or_at(self.paths().to_string())
             );
         }
-        if self.options().random_split.is_some() || self.options().period.is_some() {
+        let is_split_already = self.options().select.iter().any(|choice| matches!(choice, Choice::Split(_)));
+        if self.options().random_split.is_some() || self.options().period.is_some() || is_split_already {
             return Err(Error::config("a part of a split is split again")
                 .hint("split the whole data set once, first by records and then by time"));
         }

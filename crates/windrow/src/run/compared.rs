@@ -6,7 +6,10 @@ use windrow_core::Result;
 use windrow_core::plan::{Cursor, Identity, OtherStep, Plan, Run, Steps, first_difference};
 use windrow_core::sampler::Shard;
 
+use crate::opening::dataset::Dataset;
+use crate::run::builder::LoaderBuilder;
 use crate::run::recipe::Recipe;
+use crate::views::samples::Samples;
 
 /// How two plans differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,7 +42,8 @@ pub struct PlanDifference {
 /// # Errors
 /// As [`Recipe::builder`]; what reading the data says; `Interrupted` when `is_wanted` says no.
 pub fn compare(a: &Recipe, b: &Recipe, most: u64, is_wanted: &dyn Fn() -> bool) -> Result<Comparison> {
-    let plans = [a.builder()?.plan()?, b.builder()?.plan()?];
+    let builders = [a.builder()?, b.builder()?];
+    let plans = [builders[0].plan()?, builders[1].plan()?];
     let identities = [plans[0].identity()?, plans[1].identity()?];
     let steps = [a.steps(&plans[0])?, b.steps(&plans[1])?];
     let same_rows = identities[0] == identities[1] && a.seed == b.seed;
@@ -52,7 +56,8 @@ pub fn compare(a: &Recipe, b: &Recipe, most: u64, is_wanted: &dyn Fn() -> bool) 
         (false, _) if same_rows && same_size => None,
         _ => Some(0),
     };
-    let differences = differences(a, b, &identities)?;
+    let mut differences = differences(a, b, &identities)?;
+    name_records(&builders, &mut differences);
     let Some(from) = from else {
         return Ok(Comparison { same: true, first: None, compared: 0, differences: Vec::new() });
     };
@@ -106,6 +111,32 @@ fn differences(a: &Recipe, b: &Recipe, identities: &[Identity; 2]) -> Result<Vec
         }
     }
     Ok(kept)
+}
+
+// Of parts that differ in the records that were chosen, the first place at which they do is said instead of the choices.
+fn name_records(builders: &[LoaderBuilder; 2], differences: &mut Vec<PlanDifference>) {
+    let parts = builders[0].parts().iter().zip(builders[1].parts());
+    for (number, (ours, theirs)) in parts.enumerate() {
+        let data = [ours, theirs].map(Samples::dataset);
+        let option = format!("parts[{number}].options.select");
+        let is_of_choice = |difference: &PlanDifference| difference.option.starts_with(&option);
+        if !differences.iter().any(is_of_choice) {
+            continue;
+        }
+        let Some(place) = first_apart(data[0], data[1]) else { continue };
+        let [a, b] =
+            data.map(|data| if place < data.len() { data.number(place).into() } else { Value::Null });
+        differences.retain(|difference| !is_of_choice(difference));
+        let option = format!("{option}, the record at place {place}");
+        differences.insert(0, PlanDifference { what: "data".to_string(), option, a, b });
+    }
+}
+
+// The first place at which the records of two data sets have other numbers.
+fn first_apart(a: &Dataset, b: &Dataset) -> Option<u64> {
+    let both = a.len().min(b.len());
+    let apart = (0..both).find(|place| a.number(*place) != b.number(*place));
+    apart.or((a.len() != b.len()).then_some(both))
 }
 
 // What an option decides; nothing where it decides no batch.

@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use windrow_core::plan::LastBatch;
 use windrow_core::sampler::Stop;
+use windrow_core::source::Numbers;
 use windrow_core::store::at_home;
 use windrow_core::{Error, Result};
 
@@ -103,6 +104,26 @@ impl Recipe {
             other => {
                 Err(Error::unsupported(format!("a plan of version {other}; this windrow reads version 1")))
             }
+        }
+    }
+
+    /// Puts numbers of chosen records where the plan has only their hash.
+    ///
+    /// # Errors
+    /// `Mismatch` where no part is of these numbers.
+    pub fn fill_numbers(&mut self, numbers: &Numbers) -> Result<()> {
+        let mut is_filled = false;
+        self.parts.iter_mut().for_each(|part| is_filled |= part.options.fill_numbers(numbers));
+        match is_filled {
+            true => Ok(()),
+            false => Err(Error::mismatch(format!(
+                "no part of the plan is of these {} record numbers, in this order",
+                numbers.len()
+            ))
+            .field("select")
+            .hint(
+                "give the numbers that the records were chosen by, as `numbers` of that data set has them",
+            )),
         }
     }
 

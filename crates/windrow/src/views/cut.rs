@@ -121,7 +121,7 @@ impl Dataset {
         let (view, collate) = kind.cut(&Cut { data: self, source: source.clone(), dtype, by })?;
         let feed = Feed::new(source.clone(), view, collate)
             .stored_in(self.stores.clone())
-            .without(self.left_out.clone());
+            .called(self.numbering.clone());
         let feed = if kind.is_apart() { feed.apart(self.channels()) } else { feed };
         let feed = kind.feed(feed, &source)?;
         let grouping =

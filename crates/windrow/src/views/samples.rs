@@ -180,7 +180,7 @@ impl Samples {
                 .hint("a scaler by name, or none, can be computed again without the records"));
         }
         let data = self.data.without(records)?;
-        data.view(self.recipe.view.clone(), self.recipe.dtype).map_err(|e| data.left_out.numbered(e))
+        data.view(self.recipe.view.clone(), self.recipe.dtype).map_err(|e| data.numbered(e))
     }
 }
 

@@ -207,6 +207,6 @@ impl Windows {
         let channels = data.schema().channels.filter(|_| self.per != Per::Series);
         let beside = Beside::new(collate, &beside, data.by.clone(), channels, covariates)?;
         let beside = beside.apart(self.is_apart().then(|| data.data.channels()))?;
-        Ok(Arc::new(beside.without(data.data.left_out.clone())))
+        Ok(Arc::new(beside.called(data.data.numbering.clone())))
     }
 }

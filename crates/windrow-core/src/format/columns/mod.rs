@@ -14,7 +14,7 @@ use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::format::data_files::DataFiles;
 use crate::format::{Options, Probe, masks};
 use crate::row::Row;
-use crate::source::{self, SharedSource};
+use crate::source::{self, Cells, SharedSource};
 use crate::store::Object;
 
 use self::numbers::Numbers;
@@ -63,6 +63,9 @@ pub struct Found {
     pub start: u64,
 }
 
+/// What takes what a column holds, with the number of the first sample.
+pub type TakeCells<'t> = dyn FnMut(u64, Cells<'_>) -> Result<()> + 't;
+
 /// The samples of a data set.
 pub trait Samples: Send + Sync + 'static {
     /// The name of the format.
@@ -88,6 +91,13 @@ pub trait Samples: Send + Sync + 'static {
     /// Some values of all samples from `first` on, as [`Source::rows_from`](crate::source::Source::rows_from).
     fn rows_from<'a>(&'a self, first: u64, columns: &'a [usize]) -> source::Rows<'a> {
         Box::new((first..self.count()).map(move |sample| self.row(sample, columns)))
+    }
+
+    /// What a column holds of some samples, as [`Source::cells`](crate::source::Source::cells), where there is a quicker way than
+    /// row by row.
+    fn cells(&self, column: usize, samples: Range<u64>, take: &mut TakeCells<'_>) -> Option<Result<()>> {
+        let _ = (column, samples, take);
+        None
     }
 
     /// The array in a column of [`Kind::Array`], or of [`Kind::Bytes`] with the dtype that was given.

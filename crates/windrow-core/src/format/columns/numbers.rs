@@ -1,15 +1,16 @@
 //! One column of numbers; the others are metadata beside it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::array::{DType, Element};
 use crate::error::{Error, Result};
 use crate::format::Options;
 use crate::record::{Decode, Lengths, Span, Values};
-use crate::source::{Extras, FileInfo, Location, Schema, Source, Stored, check_span};
+use crate::source::{Extras, FileInfo, Location, Schema, Source, Stored, check_span, one_by_one};
 use crate::store::Object;
 
-use super::{Column, Found, Kind, Samples};
+use super::{Column, Found, Kind, Samples, TakeCells};
 
 /// One column of numbers.
 pub(super) struct Numbers<S> {
@@ -207,6 +208,12 @@ impl<S: Samples> Source for Numbers<S> {
         let mut row = self.samples.row(record, &asked)?;
         row.retain(|name, _| names.iter().any(|asked| asked == name));
         Ok(row)
+    }
+
+    fn cells(&self, name: &str, records: Range<u64>, take: &mut TakeCells<'_>) -> Result<()> {
+        let number = self.others.iter().find(|column| self.samples.columns()[**column].name == name);
+        let read = number.and_then(|number| self.samples.cells(*number, records.clone(), take));
+        read.unwrap_or_else(|| one_by_one(self, name, records, take))
     }
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {

@@ -1,11 +1,13 @@
 //! Samples as rows of some columns.
 
+use std::ops::Range;
+
 use crate::error::{Error, Result};
 use crate::record::{Lengths, Span, Values};
 use crate::row::{Row, Value};
-use crate::source::{self, FileInfo, Location, Schema, Source};
+use crate::source::{self, FileInfo, Location, Schema, Source, one_by_one};
 
-use super::{Column, Samples};
+use super::{Column, Samples, TakeCells};
 
 /// Samples as rows of some columns.
 pub(super) struct Rows<S> {
@@ -66,6 +68,12 @@ impl<S: Samples> Source for Rows<S> {
 
     fn rows_from(&self, first: u64) -> source::Rows<'_> {
         self.samples.rows_from(first, &self.columns)
+    }
+
+    fn cells(&self, name: &str, records: Range<u64>, take: &mut TakeCells<'_>) -> Result<()> {
+        let number = self.columns.iter().find(|column| self.samples.columns()[**column].name == name);
+        let read = number.and_then(|number| self.samples.cells(*number, records.clone(), take));
+        read.unwrap_or_else(|| one_by_one(self, name, records, take))
     }
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
