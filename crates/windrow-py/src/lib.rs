@@ -27,7 +27,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     hide_caught_panics();
     python::logging::install(module.py())?;
     python::interrupt::ask_python();
-    python::functions::give_credentials();
+    python::credentials::give_credentials();
     // What NumPy offers is looked up at its first use, where Ctrl-C would be a panic: here it ends the import.
     drop(PyArray1::<u8>::zeros(module.py(), 0, false));
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

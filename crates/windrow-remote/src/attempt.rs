@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use windrow_core::store::{text_without_secrets, without_secrets};
 use windrow_core::{Error, Kind, Result};
 
-use crate::backend::{Backend, Got};
+use crate::backend::Backend;
+pub(crate) use crate::known::{Known, check, or_packed};
 use crate::pace::more_bytes;
 pub(crate) use crate::pace::{Pace, first_byte};
 use crate::stats::{Counters, add};
@@ -164,14 +165,6 @@ pub(crate) fn hint_of_time(url: &str) -> &'static str {
     }
 }
 
-/// What is known of the object that is read.
-pub(crate) struct Known<'a> {
-    pub(crate) key: &'a str,
-    pub(crate) url: &'a str,
-    pub(crate) size: u64,
-    pub(crate) tag: Option<&'a str>,
-}
-
 /// The bytes of a range; `None` of a store that gives no ranges. A body that is cut continues where it ended.
 pub(crate) async fn bytes(
     backend: &dyn Backend,
@@ -195,31 +188,5 @@ pub(crate) async fn bytes(
             Err(Trouble { what: What::NoRanges, .. }) => return Ok(None),
             Err(trouble) => attempts.after(trouble).await?,
         }
-    }
-}
-
-/// Whether the answer is of the version that is known.
-///
-/// # Errors
-/// That it is another one.
-pub(crate) fn check(got: &Got, known: &Known<'_>) -> Result<(), Trouble> {
-    if let (Some(found), Some(expected)) = (&got.tag, known.tag)
-        && found != expected
-    {
-        return Err(Trouble::new(What::Changed, format!("expected version {expected}, found {found}")));
-    }
-    match got.total {
-        Some(total) if total != known.size => {
-            Err(Trouble::new(What::Changed, format!("expected {} bytes, found {total}", known.size)))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// A server that packs what it sends, and says how large it is unpacked.
-pub(crate) fn or_packed(trouble: Trouble, backend: &dyn Backend, known: &Known<'_>) -> Trouble {
-    match (trouble.what, backend.encoding(known.key)) {
-        (What::Changed | What::NoRanges, Some(encoding)) => Trouble::new(What::Encoded, encoding),
-        _ => trouble,
     }
 }

@@ -14,6 +14,7 @@
 //! * `place`: a bucket or server: how it is asked, and what was listed of it;
 //! * `backend`: one request each: S3, Google Cloud Storage, Azure, HTTP, the Hub;
 //! * `attempt`: retries and deadlines;
+//! * `known`: what is known of an object that is read;
 //! * `pace`: how fast a store answers, and a second request beside a late one;
 //! * `whole`: an object of a store that gives no ranges;
 //! * `trouble`: what failed, and whether a retry may help;
@@ -32,6 +33,7 @@ mod attempt;
 mod backend;
 mod copy;
 mod held;
+mod known;
 mod listing;
 mod measure;
 mod net;

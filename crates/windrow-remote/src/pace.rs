@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 
-use crate::attempt::{Known, check};
 use crate::backend::{Backend, Body, Bytes, Got};
+use crate::known::{Known, check};
 use crate::stats::{Counters, add};
 use crate::trouble::Trouble;
 

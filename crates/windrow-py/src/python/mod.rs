@@ -1,6 +1,7 @@
 //! What is Python's on both sides: arguments, arrays, errors, Ctrl-C, text, long waits.
 
 pub(crate) mod array;
+pub(crate) mod credentials;
 pub(crate) mod dtype;
 pub(crate) mod error;
 pub(crate) mod framework;

@@ -5,9 +5,11 @@
 //! * `manifest`: what a folder's manifest lists;
 //! * `beside`: an object and its neighbours in one listing;
 //! * `names`: objects whose names begin alike;
-//! * `refusals`: what a store refuses to say, present or not;
+//! * `refusals`: what a store refused to say so far;
+//! * `absent`: what counts as absent though a store refuses to say so;
 //! * `opened`: objects opened last, so that they are not asked for again.
 
+mod absent;
 mod beside;
 mod entries;
 mod folder;
@@ -16,7 +18,8 @@ mod names;
 mod opened;
 mod refusals;
 
+pub(crate) use absent::is_own;
 pub(crate) use entries::{Listed, entry, folder};
 pub(crate) use names::Names;
 pub(crate) use opened::Copies;
-pub(crate) use refusals::{Refusals, is_own};
+pub(crate) use refusals::Refusals;
