@@ -48,8 +48,8 @@ pub(crate) fn run(args: &Bench, out: &mut Out) -> Result<i32, Failure> {
     let view = args.cutting.view()?.unwrap_or(Pack::new(1024).into());
     // Names no rows, so any batch will do; it is fed as one rank.
     let rows = args.ordering.global_batch(1)?.unwrap_or(32);
-    let options = args.choosing.options(&paths, &args.opening)?;
-    let recipe = args.ordering.recipe(paths, options, view, rows)?;
+    let opened = args.choosing.options(&paths, &args.opening)?;
+    let recipe = args.ordering.recipe(paths, opened, view, rows)?;
     let builder = loader(&recipe, args.num_threads)?;
     let interrupt = Interrupt::listen();
     let found = bench(&builder, &options, &|| interrupt.asked())?;

@@ -425,7 +425,7 @@ fn options(rows: u64, rank: u64, world: u64, threads: usize) -> Options {
         shard: Shard::new(rank, world).unwrap(),
         last: LastBatch::Keep,
         epochs: Some(3),
-        threads: Some(threads),
+        num_threads: Some(threads),
         prefetch: 3,
     }
 }

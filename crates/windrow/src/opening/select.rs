@@ -102,7 +102,7 @@ impl Dataset {
     fn chosen_options(&self) -> Options {
         let mut options = self.options.clone();
         options.exclude.clear();
-        options.select.extend(options.split.take().map(Choice::Split));
+        options.select.extend(options.random_split.take().map(Choice::Split));
         options
     }
 }

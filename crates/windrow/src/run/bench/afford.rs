@@ -192,7 +192,7 @@ mod tests {
             let failing: Vec<usize> = limits(&KNOWN, &run, 1.0)
                 .iter()
                 .enumerate()
-                .filter(|(_, l)| !l.holds())
+                .filter(|(_, l)| !l.holds)
                 .map(|(n, _)| n)
                 .collect();
             assert_eq!(failing, [number], "{run:?}");
