@@ -229,7 +229,7 @@ def test_what_takes_nothing_is_said_before_anything_is_made(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "tokens.bin"]
 
 
-STORE_KEYS = {"requests", "received_bytes", "cache_hits", "cache_misses", "store_waited_secs", "retries", "hedged"}
+STORE_KEYS = {"requests", "received_bytes", "read_bytes", "amplification", "cache_hits", "cache_misses", "store_waited_secs", "retries", "hedged"}
 
 
 def test_stats_tell_a_slow_store(server: WebServer, tmp_path: Path) -> None:

@@ -72,6 +72,8 @@ class WebServer:
         """Packs with gzip what it sends, though it says how large it is unpacked."""
         self.rounds: Rounds | None = None
         """Holds requests back."""
+        self.holds_back: tuple[int, threading.Event] | None = None
+        """Ranges of more bytes are answered once the event is set."""
         handler = self.handler()
         self.server = Listening(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
@@ -122,6 +124,8 @@ class WebServer:
                     with path.open("rb") as file:
                         if asked and not outer.is_chunked:
                             start, last = (int(n) for n in asked.removeprefix("bytes=").split("-"))
+                            if (held := outer.holds_back) and last - start >= held[0]:
+                                held[1].wait(60)
                             file.seek(start)
                             part = file.read(last + 1 - start)
                             headers["Content-Range"] = f"bytes {start}-{start + len(part) - 1}/{about.st_size}"

@@ -79,6 +79,7 @@ pub const WORDS: &[Word] = &[
     word("last=repeat", ".last(LastBatch::Repeat)", "last=\"repeat\"", "--last repeat"),
     word("shuffle=true", ".shuffle(true)", "shuffle=True", "--shuffle on"),
     word("shuffle=false", ".shuffle(false)", "shuffle=False", "--no-shuffle"),
+    word("shuffle=blocks", ".shuffle(Blocks::new())", "shuffle=wr.Blocks()", "--shuffle blocks"),
     word("read_record", "Dataset::row", "ds[i]", "`windrow peek`"),
     word("mix", "windrow::mix", "wr.mix", "`wr.mix` in Python"),
     word("trace", "Plan::trace", "wr.trace", "`windrow trace`"),

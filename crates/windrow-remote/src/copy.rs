@@ -1,24 +1,35 @@
 //! One version of one object, as this process has it: what is here, what is under way, and how the rest is asked for.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use windrow_core::stop::{self, BETWEEN_QUESTIONS};
-use windrow_core::store::ahead::Ahead;
+use windrow_core::store::ahead::{Ahead, Between};
+use windrow_core::store::without_secrets;
 use windrow_core::{Error, Kind, Result};
 
 use crate::attempt::{self, Deadline, Known, Pace};
 use crate::backend::Backend;
 use crate::held::Held;
 use crate::queue::{self, Fetch, Fetched};
-use crate::ranges::{GAP, HERE, in_parts, joined, overlap, subtract};
+use crate::ranges::{GAP, Gaps, HERE, in_parts, joined, overlap, subtract};
 use crate::stats::{Counters, add};
 use crate::whole::Whole;
 
-/// Objects up to this size are fetched whole.
+/// Objects up to this size are fetched whole, where all is kept.
 const SMALL: u64 = 1 << 20;
+/// A read that was not announced is rounded to multiples of this, where all is kept: what is around it will be read, too. Objects up
+/// to this size are fetched whole in any case.
+const AROUND: u64 = 64 << 10;
+/// And where not all is kept: several small reads in one place are one request.
+const PAGE: u64 = 4096;
+/// What comes with the last bytes of an object, so that what they point to needs no second request.
+const FOOTER: u64 = 16 << 10;
+/// Reads in a row that continue where the last one ended and were not announced, of an object whose reads are: after that many,
+/// somebody reads it from front to end.
+const IN_A_ROW: u64 = 8;
 /// The most that is asked for after a read that continues where the last one ended.
 const FURTHEST: u64 = 8 << 20;
 
@@ -30,8 +41,11 @@ pub(crate) struct Copy {
     /// Where the last read ended, of reads that go on where the last one ended, how much is asked for behind them, and up to
     /// where that was.
     read_to: AtomicU64,
+    in_a_row: AtomicU64,
     window: AtomicU64,
     asked_to: AtomicU64,
+    /// A loader says what is read soon: nothing else of the object is guessed.
+    is_announced: AtomicBool,
 }
 
 /// Which object it is, how it is asked for, and what is here of it.
@@ -55,8 +69,10 @@ impl Copy {
             arrived: Condvar::new(),
             whole: Whole::default(),
             read_to: AtomicU64::new(u64::MAX),
+            in_a_row: AtomicU64::new(0),
             window: AtomicU64::new(0),
             asked_to: AtomicU64::new(0),
+            is_announced: AtomicBool::new(false),
         }
     }
 
@@ -70,9 +86,19 @@ impl Copy {
         &self.of.held
     }
 
+    /// Whether somebody says what of it is read soon.
+    pub(crate) fn is_announced(&self) -> bool {
+        self.is_announced.load(Relaxed)
+    }
+
     /// Counts a read that found its bytes.
     pub(crate) fn hit(&self) {
         add(&self.of.counters.hits, 1);
+    }
+
+    /// Counts bytes that a read gave.
+    pub(crate) fn gave(&self, bytes: usize) {
+        add(&self.of.counters.read, bytes as u64);
     }
 
     fn under_way(&self) -> MutexGuard<'_, Vec<Range<u64>>> {
@@ -111,10 +137,12 @@ impl Copy {
     fn wait_for(self: &Arc<Self>, start: u64, size: u64) -> Result<()> {
         let deadline = Deadline::within(self.of.timeout);
         let (now, soon) = self.with_neighbours(start, size);
-        let mut soon = Some(soon).filter(|soon| !soon.is_empty());
+        let (mut now, mut soon) = (Some(now), Some(soon).filter(|soon| !soon.is_empty()));
         loop {
-            let missing = self.of.held.missing(now.start, now.end - now.start);
-            let (Some(first), Some(last)) = (missing.first(), missing.last()) else { return Ok(()) };
+            let missing = self.of.held.missing(start, size);
+            if missing.is_empty() {
+                return Ok(());
+            }
             if self.is_under_way(&missing) {
                 self.wait_for_arrivals(&missing);
                 stop::go_on()?;
@@ -123,8 +151,15 @@ impl Copy {
                 }
                 continue;
             }
-            // What comes behind it need not be waited for.
-            self.ask_for(&(first.start..last.end), soon.take(), deadline)?;
+            // What is around it is asked for once: it may go before the rest is here.
+            let missing = match now.take() {
+                Some(now) => self.of.held.missing(now.start, now.end - now.start),
+                None => missing,
+            };
+            if let (Some(first), Some(last)) = (missing.first(), missing.last()) {
+                // What comes behind it need not be waited for.
+                self.ask_for(&(first.start..last.end), soon.take(), deadline)?;
+            }
         }
     }
 
@@ -150,14 +185,43 @@ impl Copy {
     fn with_neighbours(&self, start: u64, size: u64) -> (Range<u64>, Range<u64>) {
         let end = start + size;
         let is_next = self.read_to.swap(end, Relaxed) == start && start > 0;
-        if self.of.size <= SMALL {
-            return (0..self.of.size, 0..0);
+        let in_a_row = if is_next { self.in_a_row.load(Relaxed) + 1 } else { 0 };
+        self.in_a_row.store(in_a_row, Relaxed);
+        let now = self.around(&(start..end));
+        if now == (0..self.of.size) {
+            return (now, 0..0);
         }
-        let window = if is_next { (self.window.load(Relaxed) * 2).clamp(256 << 10, FURTHEST) } else { 0 };
+        let least = if self.is_announced() { IN_A_ROW } else { 1 };
+        let window =
+            if in_a_row >= least { (self.window.load(Relaxed) * 2).clamp(256 << 10, FURTHEST) } else { 0 };
         self.window.store(window, Relaxed);
         let further = end.saturating_add(window).min(self.of.size);
-        self.asked_to.store(further, Relaxed);
-        (start..end, end..further)
+        self.asked_to.store(further.max(now.end), Relaxed);
+        let behind = now.end..further.max(now.end);
+        (now, behind)
+    }
+
+    /// What a read asks for that was not announced: of a small object all, else what is around it.
+    fn around(&self, range: &Range<u64>) -> Range<u64> {
+        let keeps_all = self.of.held.keeps_all();
+        if self.of.size <= if keeps_all { SMALL } else { AROUND } {
+            return 0..self.of.size;
+        }
+        let is_tail = range.end == self.of.size;
+        match (keeps_all, self.is_announced()) {
+            // A file's last bytes say where what is before them begins.
+            (true, false) if is_tail => range.start.min(self.of.size - AROUND)..range.end,
+            (false, false) if is_tail => range.start.min(self.of.size - FOOTER)..range.end,
+            (true, _) => self.rounded(range, AROUND),
+            (false, false) => self.rounded(range, PAGE),
+            (false, true) => range.clone(),
+        }
+    }
+
+    // Outwards, within the object.
+    fn rounded(&self, range: &Range<u64>, unit: u64) -> Range<u64> {
+        let end = range.end.checked_next_multiple_of(unit).unwrap_or(self.of.size);
+        range.start / unit * unit..end.min(self.of.size)
     }
 
     // A read that found its bytes, of those that go on where the last one ended: asks for more in time. Where reads go here and
@@ -218,10 +282,33 @@ impl Copy {
         let (key, url, tag) = (&self.of.key, &self.of.url, self.of.tag.as_deref());
         let known = Known { key, url, size: self.of.size, tag };
         match attempt::bytes(backend, &known, part.clone(), deadline, counters, &self.of.pace).await? {
-            Some(bytes) => self.of.held.put(part.start, bytes),
+            Some(bytes) => {
+                self.of.held.put(part.start, bytes);
+                self.tell_of_too_much();
+            }
             None => self.whole.bring(backend, &known, part, &self.of.held, deadline, counters).await?,
         }
         Ok(())
+    }
+
+    // What is here or comes anyway between two parts costs less than a request of its own.
+    fn to_ask_for(&self, missing: Vec<Range<u64>>) -> Vec<Range<u64>> {
+        let gaps = if self.of.held.keeps_all() { Gaps::UpTo(HERE) } else { Gaps::Few };
+        joined(missing, gaps).iter().flat_map(in_parts).collect()
+    }
+
+    // What is fetched beside samples and kept is read later; where it is not, somebody pays for it.
+    fn tell_of_too_much(&self) {
+        if !self.is_announced() || self.of.held.keeps_all() {
+            return;
+        }
+        if let Some((received, read)) = self.of.counters.too_much(self.of.held.memory()) {
+            windrow_core::warn!(
+                "{}: {received} bytes were received for {read} bytes that were read, and not all of the data is kept\n  \
+                 hint: give @cache_limit@ and @read_ahead@ more room than the data takes, or read in another order: @shuffle=blocks@",
+                without_secrets(&self.of.url)
+            );
+        }
     }
 
     fn claim(self: &Arc<Self>, range: &Range<u64>) -> Vec<Claimed> {
@@ -230,8 +317,7 @@ impl Copy {
         for missing in self.of.held.missing(range.start, range.end - range.start) {
             subtract(missing, &under_way, &mut parts);
         }
-        // What is here or comes anyway between two parts costs less than a request of its own.
-        let parts: Vec<Range<u64>> = joined(parts, HERE).iter().flat_map(in_parts).collect();
+        let parts = self.to_ask_for(parts);
         under_way.extend(parts.iter().cloned());
         parts.into_iter().map(|part| Claimed { copy: self.clone(), part }).collect()
     }
@@ -261,17 +347,23 @@ impl Drop for Claimed {
 pub(crate) struct ToCome(pub(crate) Arc<Copy>);
 
 impl Ahead for ToCome {
-    fn ahead(&self, ranges: &[(u64, u64)]) {
+    fn ahead(&self, ranges: &[(u64, u64)], between: Between) {
         let copy = &self.0;
+        copy.is_announced.store(true, Relaxed);
+        // Where not all is kept, what comes beside what is wanted comes in vain.
+        let is_kept = between == Between::Likely && copy.of.held.keeps_all();
         let mut missing: Vec<Range<u64>> = Vec::new();
         for &(start, size) in ranges {
-            let end = start.saturating_add(size).min(copy.of.size);
-            if start < end {
-                copy.of.held.want(start, end - start);
-                missing.extend(copy.of.held.missing(start, end - start));
+            let range = start..start.saturating_add(size).min(copy.of.size);
+            if range.is_empty() {
+                continue;
             }
+            copy.of.held.want(range.start, range.end - range.start);
+            let range = if is_kept { copy.rounded(&range, AROUND) } else { range };
+            missing.extend(copy.of.held.missing(range.start, range.end - range.start));
         }
-        let asked = queue::ahead(copy.clone(), joined(missing, GAP).iter().flat_map(in_parts));
+        let gaps = if is_kept { Gaps::UpTo(GAP) } else { Gaps::Few };
+        let asked = queue::ahead(copy.clone(), joined(missing, gaps).iter().flat_map(in_parts));
         if let Err(e) = asked {
             log::debug!("not fetched ahead: {e:#}");
         }

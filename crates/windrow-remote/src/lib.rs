@@ -2,7 +2,7 @@
 //! written, too.
 //!
 //! A [`Remote`] is a [`Store`](windrow_core::store::Store) as any other: formats read it and know nothing of networks. What
-//! was fetched is kept in a sparse copy beside a checksum for each 64 KiB, or in memory. Threads, sockets and locks belong to
+//! was fetched is kept in a sparse copy beside a checksum for each 4 KiB, or in memory. Threads, sockets and locks belong to
 //! a process: the child of a fork makes its own.
 //!
 //! # Modules

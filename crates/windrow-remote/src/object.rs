@@ -148,11 +148,13 @@ impl Object for RemoteObject {
         // What is on disk costs what a map costs.
         if let Some(bytes) = copy.held().borrowed(start, size) {
             copy.hit();
+            copy.gave(size);
             return Ok(bytes);
         }
         let _reading = copy.held().reading(start, size as u64);
         copy.bring(start, size as u64)?;
         if let Some(bytes) = copy.held().borrowed(start, size) {
+            copy.gave(size);
             return Ok(bytes);
         }
         scratch.clear();
@@ -170,6 +172,7 @@ impl Object for RemoteObject {
         for _ in 0..8 {
             copy.bring(start, out.len() as u64)?;
             if copy.held().copy(start, out) {
+                copy.gave(out.len());
                 return Ok(());
             }
         }

@@ -162,6 +162,10 @@ impl Store for Remote {
         Some(self.0.options.read_ahead)
     }
 
+    fn keeps(&self, bytes: u64) -> bool {
+        bytes <= self.0.options.room()
+    }
+
     fn traffic(&self) -> Option<Traffic> {
         Some(self.0.counters.get().now())
     }

@@ -8,11 +8,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::finish::{Finish, Origin};
-use super::read_ahead::{Asked, ReadAhead, disk_waits, exceeds_memory};
+use super::read_ahead::{Asked, ReadAhead, Room, disk_waits, exceeds_memory};
 use crate::collate::{Batch, Pool};
 use crate::error::{Error, Result};
 use crate::plan::{Cursor, Plan, Step, Steps, Workspace};
 use crate::record::Pass;
+use crate::store::ahead::{Between, with_between};
 use crate::threads::{at_low_priority, cores, refused};
 
 /// The threads and their queue. Dropping it ends the threads; one that is in a function of the caller's is left to itself
@@ -116,7 +117,8 @@ impl Engine {
             took: None,
             ahead: if plan.is_far() {
                 let rows = steps.global_batch_size.div_ceil(steps.shard.world_size().max(1));
-                ReadAhead::of_far(plan.bytes_per_row(), rows, plan.room_ahead())
+                let room = Room { bytes: plan.room_ahead(), is_kept: plan.is_kept() };
+                ReadAhead::of_far(plan.bytes_per_row(), rows, room, n_threads)
             } else {
                 ReadAhead::default()
             },
@@ -308,8 +310,9 @@ impl Shared {
     // A source that panics says so when it is read.
     fn tell(&self, asked: Asked, workspace: &mut Workspace) {
         let _ = catch_unwind(AssertUnwindSafe(|| {
+            let between = if asked.runs.is_empty() { Between::Likely } else { Between::Apart };
             for (number, step) in asked.steps {
-                self.plan.prefetch(&step, number, workspace);
+                with_between(between, || self.plan.prefetch(&step, number, workspace));
             }
             for (at, run) in asked.runs {
                 self.plan.prefetch_run(at, run, workspace);
@@ -320,7 +323,8 @@ impl Shared {
     // Whether a thread may assemble another batch. Beside a hungry consumer, which assembles batches too, one core is left to it.
     fn may_begin(&self, queue: &Queue) -> bool {
         let left_alone = queue.hungry == 0 || queue.assembling == 0 || queue.assembling + 1 < self.cores;
-        queue.slots.len() < self.depth && !queue.telling && left_alone
+        let has_room = queue.assembling < queue.ahead.at_once();
+        queue.slots.len() < self.depth && !queue.telling && left_alone && has_room
     }
 
     // A panic must reach the consumer as an error: a thread that just ends would leave it waiting for ever.

@@ -19,14 +19,18 @@ const SELDOM: u64 = 8;
 /// Bytes of steps to come that are asked for of another machine, where nobody says how many find room. Of what does, half: blocks and
 /// steps overlap.
 const FAR_BYTES: u64 = 128 << 20;
-/// The fewest and the most steps that are asked for of another machine.
+/// The fewest steps that are asked for of another machine where what is asked for is kept, and the most.
 const FAR_STEPS: [u64; 2] = [2, 256];
+/// The fewest rows of a step that finds no room as a whole.
+const FEWEST_ROWS: u64 = 8;
 /// Blocks that are remembered as asked for.
 const MOST_ASKED: usize = 1 << 16;
 /// Batches whose own rows are asked for before whole blocks: the first one does not wait for those.
 const FIRST: usize = 4;
-/// A gap between two ranges up to which stores make one request of them.
-const GAP: u64 = 1 << 20;
+/// Requests that a store is asked at a time.
+const AT_A_TIME: u64 = 64;
+/// Bytes that come while a request waits for its first one: at 30 ms and 85 MB/s.
+const OF_A_WAIT: u64 = 5 << 19;
 
 /// What is asked for as a step is begun, in this order.
 #[derive(Debug, Default)]
@@ -43,11 +47,55 @@ impl Asked {
     }
 }
 
+/// How much is asked for of another machine: what was asked for finds room until it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Far {
+    /// Steps behind the one that is begun; 0 asks for that one's rows alone.
+    steps: u64,
+    /// Steps that are begun at a time.
+    at_once: usize,
+    /// Rows of a step.
+    rows: u64,
+}
+
+/// What there is for bytes of another machine until they are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// In memory, where the stores say.
+    pub(super) bytes: Option<u64>,
+    /// All data is kept, on disk or in memory.
+    pub(super) is_kept: bool,
+}
+
+impl Far {
+    fn of(row: u64, rows: u64, room: Room, threads: usize) -> Far {
+        let step = row.saturating_mul(rows).max(1);
+        let steps = room.bytes.map_or(FAR_BYTES, |room| room / 2) / step;
+        let Some(room) = room.bytes.filter(|_| !room.is_kept) else {
+            let [fewest, most] = FAR_STEPS;
+            return Far { steps: steps.clamp(fewest, most), at_once: usize::MAX, rows: u64::MAX };
+        };
+        // The rest is for what is between them.
+        let usable = room - room / 5;
+        let fit = usable / step;
+        let steps = steps.min(fit.saturating_sub(threads as u64).max(u64::from(fit > 1))).min(FAR_STEPS[1]);
+        let at_once = usize::try_from(fit - steps.min(fit)).unwrap_or(usize::MAX).max(1);
+        if fit > 0 {
+            return Far { steps, at_once, rows: u64::MAX };
+        }
+        crate::warn!(
+            "a batch reads {step} bytes, @read_ahead@ holds {room}: part of its rows are asked for one by one\n  \
+             hint: raise @read_ahead@, or choose a smaller batch size"
+        );
+        Far { steps, at_once, rows: (usable / row.max(1)).max(FEWEST_ROWS) }
+    }
+}
+
 /// Whether steps are asked for ahead of time, and which were.
 #[derive(Debug, Default)]
 pub(super) struct ReadAhead {
-    /// Steps that are always asked for, where each read asks another machine.
-    far: Option<u64>,
+    /// What is always asked for, where each read asks another machine.
+    far: Option<Far>,
     /// Blocks that were asked for, by epoch and first sample.
     asked: HashSet<(u64, u64)>,
     is_on: bool,
@@ -59,18 +107,24 @@ pub(super) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Of data on another machine: `row` bytes a row, `rows` of them a step, and of what is asked ahead `room` bytes find room until
-    /// they are read.
-    pub(super) fn of_far(row: u64, rows: u64, room: Option<u64>) -> ReadAhead {
-        let step = row.saturating_mul(rows).max(1);
-        let bytes = room.map_or(FAR_BYTES, |room| room / 2);
-        let far = Some((bytes / step).clamp(FAR_STEPS[0], FAR_STEPS[1]));
-        ReadAhead { far, is_worth: Some(false), ..ReadAhead::default() }
+    /// Of data on another machine: `row` bytes a row, `rows` of them a step, assembled by `threads` threads: no more is asked ahead than
+    /// finds room until it is read.
+    pub(super) fn of_far(row: u64, rows: u64, room: Room, threads: usize) -> ReadAhead {
+        ReadAhead {
+            far: Some(Far::of(row, rows, room, threads)),
+            is_worth: Some(false),
+            ..ReadAhead::default()
+        }
     }
 
     /// Whether each read asks another machine.
     pub(super) fn is_far(&self) -> bool {
         self.far.is_some()
+    }
+
+    /// Steps that may be begun at a time: more would ask for what finds no room.
+    pub(super) fn at_once(&self) -> usize {
+        self.far.map_or(usize::MAX, |far| far.at_once)
     }
 
     /// What to ask for now, as the step `number` is begun, behind which the next one begins at `after`.
@@ -81,20 +135,21 @@ impl ReadAhead {
         steps: &Steps,
         plan: &Plan,
     ) -> Asked {
-        let is_first = self.far.is_some() && self.next.is_none();
+        let is_first = self.next.is_none();
         let mut ahead = self.steps(number, after, steps, plan.sampler());
-        if self.far.is_none() {
-            return Asked { steps: ahead, runs: Vec::new() };
-        }
-        if is_first {
+        let Some(far) = self.far else { return Asked { steps: ahead, runs: Vec::new() } };
+        if is_first || far.steps == 0 {
             ahead.insert(0, (number, step.clone()));
         }
-        let Some(runs) = self.blocks(&ahead, plan) else { return Asked { steps: ahead, runs: Vec::new() } };
+        let runs = self.blocks(&ahead, plan);
+        for (_, step) in &mut ahead {
+            step.own.end = step.own.end.min(step.own.start.saturating_add(far.rows));
+        }
+        let Some(runs) = runs else { return Asked { steps: ahead, runs: Vec::new() } };
         ahead.truncate(if is_first { FIRST } else { 0 });
-        let rows = ahead.iter().map(|(_, step)| step.own.end - step.own.start).fold(0, u64::saturating_add);
         let samples = runs.iter().map(|(_, run)| run.end - run.start).fold(0, u64::saturating_add);
-        // So near each other in the blocks that they would be fetched with all that is between them.
-        if samples.saturating_mul(plan.bytes_per_row()) <= rows.saturating_mul(GAP) {
+        let bytes = samples.saturating_mul(plan.bytes_per_row());
+        if ahead.first().is_some_and(|(_, first)| !are_sooner(first, runs.len() as u64, bytes)) {
             ahead.clear();
         }
         Asked { steps: ahead, runs }
@@ -159,7 +214,7 @@ impl ReadAhead {
         sampler: &dyn Sampler,
     ) -> Vec<(u64, Step)> {
         let ahead = match self.far {
-            Some(steps) => steps,
+            Some(far) => far.steps,
             None if self.is_on => AHEAD,
             None => return Vec::new(),
         };
@@ -174,6 +229,13 @@ impl ReadAhead {
         self.next = Some((at, cursor));
         asked
     }
+}
+
+// Whether a step's rows, each asked for by itself, are there before whole blocks are, which have `bytes` bytes together: in fewer
+// waits for a store.
+fn are_sooner(step: &Step, blocks: u64, bytes: u64) -> bool {
+    let block = bytes / blocks.max(1);
+    (step.own.end - step.own.start).div_ceil(AT_A_TIME) < blocks.div_ceil(AT_A_TIME) * (1 + block / OF_A_WAIT)
 }
 
 /// Whether data of `bytes` bytes is more than memory can hold beside what else there is.
@@ -224,12 +286,43 @@ mod tests {
 
     #[test]
     fn no_more_is_told_ahead_than_finds_room() {
-        let steps = |row, rows, room| ReadAhead::of_far(row, rows, room).far;
-        assert_eq!(steps(1 << 20, 8, None), Some(16));
-        assert_eq!(steps(1 << 20, 8, Some(64 << 20)), Some(4));
-        assert_eq!(steps(1 << 20, 8, Some(1 << 30)), Some(64));
-        assert_eq!(steps(1 << 20, 8, Some(0)), Some(FAR_STEPS[0]));
-        assert_eq!(steps(0, 0, None), Some(FAR_STEPS[1]));
+        let far = |row, rows, bytes, threads| {
+            let Far { steps, at_once, rows } = Far::of(row, rows, Room { bytes, is_kept: false }, threads);
+            (steps, at_once, rows)
+        };
+        const MIB: u64 = 1 << 20;
+        assert_eq!(far(MIB, 8, None, 4), (16, usize::MAX, u64::MAX));
+        assert_eq!(far(MIB, 8, Some(1 << 30), 4), (64, 38, u64::MAX));
+        // What is begun has room, too.
+        assert_eq!(far(MIB, 8, Some(64 * MIB), 4), (2, 4, u64::MAX));
+        assert_eq!(far(MIB, 8, Some(64 * MIB), 16), (1, 5, u64::MAX));
+        assert_eq!(far(MIB, 8, Some(20 * MIB), 4), (1, 1, u64::MAX));
+        // One step alone, and some rows of one.
+        assert_eq!(far(MIB, 8, Some(12 * MIB), 4), (0, 1, u64::MAX));
+        assert_eq!(far(MIB, 32, Some(20 * MIB), 4), (0, 1, 16));
+        assert_eq!(far(MIB, 32, Some(0), 4), (0, 1, FEWEST_ROWS));
+        assert_eq!(far(0, 0, None, 1), (FAR_STEPS[1], usize::MAX, u64::MAX));
+        // What is kept needs no room in memory.
+        let kept = |bytes| Far::of(MIB, 32, Room { bytes: Some(bytes), is_kept: true }, 4);
+        assert_eq!(kept(0), Far { steps: FAR_STEPS[0], at_once: usize::MAX, rows: u64::MAX });
+        assert_eq!(kept(256 * MIB).steps, 4);
+    }
+
+    #[test]
+    fn rows_are_asked_for_first_where_that_takes_fewer_waits_than_blocks() {
+        let step = |rows| Step { epoch: 0, all: 0..rows, own: 0..rows, n_repeated: 0 };
+        // Blocks of 8 MiB take four waits, together, and rows one for each 64.
+        for (rows, blocks_of, sooner) in
+            [(32, 6, true), (192, 6, true), (256, 6, false), (256, 65, true), (1, 0, false)]
+        {
+            assert_eq!(
+                are_sooner(&step(rows), blocks_of, blocks_of << 23),
+                sooner,
+                "{rows} rows, {blocks_of} blocks"
+            );
+        }
+        // Small ones are there as soon.
+        assert!(!are_sooner(&step(32), 6, 6 << 17));
     }
 
     #[test]

@@ -198,6 +198,10 @@ impl Store for Checked {
         self.inner.room_ahead()
     }
 
+    fn keeps(&self, bytes: u64) -> bool {
+        self.inner.keeps(bytes)
+    }
+
     fn noted(&self) -> Option<&Noted> {
         self.inner.noted()
     }

@@ -195,6 +195,11 @@ impl Plan {
         self.stores().room_ahead()
     }
 
+    /// Whether all data that is fetched stays on this machine until it is read again.
+    pub fn is_kept(&self) -> bool {
+        self.stores().keeps(self.bytes())
+    }
+
     fn stores(&self) -> StoreSet {
         let mut stores = StoreSet::default();
         self.feeds.iter().for_each(|feed| stores.add_all(feed.stores()));

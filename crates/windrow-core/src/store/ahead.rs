@@ -3,20 +3,43 @@
 //! A plan says what a step reads span by span. Stores that ask another machine join what lies near each other into one
 //! request, so all ranges of a step are announced to them together.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 /// Something that can fetch ranges before they are read.
 pub trait Ahead: Send + Sync {
     /// Begins to fetch ranges `(start, size)` that are read soon, in the order in which they are needed; does not wait. A
     /// range that cannot be had is the error of whoever reads it.
-    fn ahead(&self, ranges: &[(u64, u64)]);
+    fn ahead(&self, ranges: &[(u64, u64)], between: Between);
+}
+
+/// What is known of the bytes between ranges that are read soon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Between {
+    /// They may be read later: a store that keeps them may fetch them too, where that takes no longer.
+    #[default]
+    Likely,
+    /// They are asked for by themselves, and what is told now is waited for first.
+    Apart,
 }
 
 type Told = Vec<(Arc<dyn Ahead>, Vec<(u64, u64)>)>;
 
 thread_local! {
     static GATHERED: RefCell<Option<Told>> = const { RefCell::new(None) };
+    static BETWEEN: Cell<Between> = const { Cell::new(Between::Likely) };
+}
+
+/// Runs `f`, and says of all that it [announce](announce) what is between.
+pub fn with_between<R>(between: Between, f: impl FnOnce() -> R) -> R {
+    struct End(Between);
+    impl Drop for End {
+        fn drop(&mut self) {
+            BETWEEN.set(self.0);
+        }
+    }
+    let _end = End(BETWEEN.replace(between));
+    f()
 }
 
 /// Runs `f`, and then passes on what it [announced](announce), each object's ranges together.
@@ -36,7 +59,7 @@ pub fn gather<R>(f: impl FnOnce() -> R) -> R {
     impl Drop for End {
         fn drop(&mut self) {
             for (object, ranges) in GATHERED.take().unwrap_or_default() {
-                object.ahead(&ranges);
+                object.ahead(&ranges, BETWEEN.get());
             }
         }
     }
@@ -56,7 +79,7 @@ pub fn announce(object: &Arc<dyn Ahead>, start: u64, size: u64) {
         false
     });
     if is_alone {
-        object.ahead(&[(start, size)]);
+        object.ahead(&[(start, size)], BETWEEN.get());
     }
 }
 
@@ -67,11 +90,12 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Noted(Mutex<Vec<Vec<(u64, u64)>>>);
+    struct Noted(Mutex<Vec<Vec<(u64, u64)>>>, Mutex<Vec<Between>>);
 
     impl Ahead for Noted {
-        fn ahead(&self, ranges: &[(u64, u64)]) {
+        fn ahead(&self, ranges: &[(u64, u64)], between: Between) {
             self.0.lock().unwrap().push(ranges.to_vec());
+            self.1.lock().unwrap().push(between);
         }
     }
 
@@ -93,5 +117,14 @@ mod tests {
         assert!(panicked.is_err());
         announce(&objects[1], 9, 1);
         assert_eq!(found(1).len(), 2);
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            with_between(Between::Apart, || {
+                gather(|| announce(&objects[1], 1, 1));
+                panic!("within");
+            })
+        }));
+        assert!(panicked.is_err());
+        announce(&objects[1], 2, 1);
+        assert_eq!(noted[1].1.lock().unwrap()[2..], [Between::Apart, Between::Likely]);
     }
 }

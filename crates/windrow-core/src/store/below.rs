@@ -111,6 +111,10 @@ impl Store for Below {
         self.store.room_ahead()
     }
 
+    fn keeps(&self, bytes: u64) -> bool {
+        self.store.keeps(bytes)
+    }
+
     // This one has other keys.
     fn wrapped(&self) -> Option<&Arc<dyn Store>> {
         None

@@ -167,6 +167,12 @@ pub trait Store: Send + Sync {
         None
     }
 
+    /// Whether what is fetched stays here until it is read again, of data of `bytes` bytes; of a store of another machine.
+    fn keeps(&self, bytes: u64) -> bool {
+        let _ = bytes;
+        false
+    }
+
     /// The store that it notes the errors of: that one counts what it is asked for.
     fn wrapped(&self) -> Option<&Arc<dyn Store>> {
         None

@@ -147,6 +147,10 @@ impl Store for Noting {
         self.inner.room_ahead()
     }
 
+    fn keeps(&self, bytes: u64) -> bool {
+        self.inner.keeps(bytes)
+    }
+
     fn wrapped(&self) -> Option<&Arc<dyn Store>> {
         Some(&self.inner)
     }

@@ -11,6 +11,8 @@ pub struct Traffic {
     pub requests: u64,
     /// Bytes of data received.
     pub received_bytes: u64,
+    /// Bytes of data that reads gave, those from the cache too.
+    pub read_bytes: u64,
     /// Reads that found all their bytes here, on disk or in memory.
     pub cache_hits: u64,
     /// Reads that waited for a store.
@@ -24,10 +26,16 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    /// Bytes received for each byte that reads gave; 0 where they gave none.
+    pub fn amplification(&self) -> f64 {
+        if self.read_bytes == 0 { 0.0 } else { self.received_bytes as f64 / self.read_bytes as f64 }
+    }
+
     fn and(self, other: Traffic) -> Traffic {
         Traffic {
             requests: self.requests + other.requests,
             received_bytes: self.received_bytes + other.received_bytes,
+            read_bytes: self.read_bytes + other.read_bytes,
             cache_hits: self.cache_hits + other.cache_hits,
             cache_misses: self.cache_misses + other.cache_misses,
             store_waited_secs: self.store_waited_secs + other.store_waited_secs,
@@ -59,6 +67,11 @@ impl StoreSet {
     /// Bytes of announced reads that each of them holds until they are read.
     pub fn room_ahead(&self) -> Option<u64> {
         self.0.iter().filter_map(|store| store.room_ahead()).min()
+    }
+
+    /// Whether what is fetched stays here until it is read again, of data of `bytes` bytes.
+    pub fn keeps(&self, bytes: u64) -> bool {
+        self.0.iter().all(|store| store.keeps(bytes))
     }
 
     /// What all of them were asked for, together.

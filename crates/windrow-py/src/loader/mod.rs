@@ -302,8 +302,8 @@ impl Loader {
     /// ``map_cpu_secs``, processor time; ``map_lock_secs``, how long threads waited for the interpreter lock before calls.
     ///
     /// Of the stores behind the URLs of its data, since the data was opened in this process, 0 for local files:
-    /// ``requests`` sent, ``received_bytes``, ``cache_hits`` and ``cache_misses`` (reads that found all their bytes here, and
-    /// that waited for the store), ``store_waited_secs`` (how long those waited, all threads together), ``retries`` and
+    /// ``requests`` sent, ``received_bytes``, ``read_bytes`` (what reads gave, from the cache too), ``amplification`` (the first
+    /// divided by the second), ``cache_hits`` and ``cache_misses`` (reads that found all their bytes here, and that waited for the store), ``store_waited_secs`` (how long those waited, all threads together), ``retries`` and
     /// ``hedged`` (requests sent again after a failure, and beside a late one). All that read the same opened data are counted
     /// together; a mix adds up its stores.
     ///
@@ -324,6 +324,7 @@ impl Loader {
         let all = self.running().stats(py)?;
         let stats = json::plain(py, &all)?;
         stats.set_item("padding_share", all.padding_share())?;
+        stats.set_item("amplification", all.stores.amplification())?;
         let Found { shard, by } = self.running().rank(py)?;
         let rank = PyDict::new(py);
         rank.set_item("rank", shard.rank())?;

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use windrow_core::store::{Cache, is_full, whole};
 
 use super::folder::{Folder, Refusal};
+use super::grain::{Grain, PAGE};
 use super::opened::Opened;
 use super::space::Share;
-use super::{GRANULE, Identity, Limits};
+use super::{Identity, Limits};
 
 /// Larger objects have no copy: what is noted of each granule would take more than 32 MiB of memory.
 const LARGEST: u64 = 1 << 44;
@@ -64,6 +65,11 @@ impl Disk {
         self.takes_more() && self.share.room() >= self.folder.identity().size
     }
 
+    /// Bytes that this process may have on disk, of all objects.
+    pub(super) fn room(&self) -> u64 {
+        self.share.room()
+    }
+
     #[inline]
     pub(super) fn borrowed(&self, start: u64, size: usize) -> Option<&[u8]> {
         self.opened()?.borrowed(start, size)
@@ -80,7 +86,7 @@ impl Disk {
         })
     }
 
-    /// The parts of a range that are there and hold their sums, in order.
+    /// The parts of a range that are there and have their checksums, in order.
     pub(super) fn parts(&self, start: u64, end: u64) -> Vec<Range<u64>> {
         match self.found() {
             Some(opened) if start < end => opened.parts(start, end),
@@ -88,21 +94,23 @@ impl Disk {
         }
     }
 
-    /// Writes the granules that are in these bytes, as far as there is room; gives the bytes that are there now.
+    /// Writes the sectors that are in these bytes, as far as there is room; gives the bytes that are there now.
     pub(super) fn put(&self, start: u64, bytes: &[u8]) -> Range<u64> {
         let nothing = start..start;
         let end = start + bytes.len() as u64;
         let size = self.folder.identity().size;
-        let first = start.div_ceil(GRANULE);
-        let last = if end == size { end.div_ceil(GRANULE) } else { end / GRANULE };
-        if first >= last || self.is_off.load(Ordering::Relaxed) {
+        let grain = Grain::of(size);
+        let sector = grain.sector();
+        let range = start.next_multiple_of(sector)..if end == size { size } else { end / sector * sector };
+        if range.is_empty() || self.is_off.load(Ordering::Relaxed) {
             return nothing;
         }
+        let granules = grain.granules(&range);
         let wanted = match self.found() {
-            Some(opened) => opened.price(first..last),
-            None => (last - first) * GRANULE,
+            Some(opened) => opened.price(granules.clone()),
+            None => grain.most_price(&granules),
         };
-        let granted = self.share.take(wanted, GRANULE);
+        let granted = self.share.take(wanted, PAGE);
         if granted == 0 && wanted > 0 {
             report(&Refusal::Full, &self.folder.path().display().to_string());
             return nothing;
@@ -112,23 +120,15 @@ impl Disk {
             return nothing;
         };
         // Up to the granule that finds no room. What is there by now is written once more, and paid for once more.
-        let (mut left, mut until) = (granted, first);
-        while until < last {
-            let price = opened.price(until..until + 1);
-            if price > left {
-                break;
-            }
-            (left, until) = (left - price, until + 1);
-        }
-        let used = granted - left;
+        let (until, used) = affordable(opened, granules, granted);
         opened.add_taken(used);
-        let range = first * GRANULE..(until * GRANULE).min(size);
+        let range = range.start..range.end.min(until * grain.granule());
         if range.is_empty() {
             self.share.wrote(granted, used);
             return nothing;
         }
         let part = &bytes[(range.start - start) as usize..(range.end - start) as usize];
-        let written = self.write(opened, first, part);
+        let written = self.write(opened, range.start, part);
         // Some of it may be there where it failed.
         self.share.wrote(granted, used);
         match written {
@@ -140,9 +140,9 @@ impl Disk {
         }
     }
 
-    fn write(&self, opened: &Opened, first: u64, bytes: &[u8]) -> Result<(), Refusal> {
+    fn write(&self, opened: &Opened, start: u64, bytes: &[u8]) -> Result<(), Refusal> {
         loop {
-            match opened.write(&self.folder, first, bytes) {
+            match opened.write(&self.folder, start, bytes) {
                 Err(Refusal::Failed(e)) if is_full(&e) && self.share.make_room() => {}
                 done => return done,
             }
@@ -205,6 +205,23 @@ impl Drop for Disk {
             self.share.close(opened.taken());
         }
     }
+}
+
+/// Up to which of these granules `bytes` bytes are enough, and how many they take.
+fn affordable(opened: &Opened, granules: Range<u64>, bytes: u64) -> (u64, u64) {
+    let all = opened.price(granules.clone());
+    if all <= bytes {
+        return (granules.end, all);
+    }
+    let (mut until, mut used, mut too_far) = (granules.start, 0, granules.end);
+    while until + 1 < too_far {
+        let middle = until.midpoint(too_far);
+        match opened.price(granules.start..middle) {
+            price if price <= bytes => (until, used) = (middle, price),
+            _ => too_far = middle,
+        }
+    }
+    (until, used)
 }
 
 /// Says once for each kind of reason why bytes go through memory.

@@ -18,11 +18,14 @@ use windrow_core::store::copies::{self, ABOUT, DATA, Id, REMOTE, SUMS, open_at, 
 use windrow_core::store::is_of_another_machine;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{GRANULE, Identity, is_elsewhere};
+use super::grain::{Grain, MARK};
+use super::{Identity, is_elsewhere};
 
 /// Others make, remove and replace what is in between.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(1);
+/// How the files of a copy are written; another number for another way.
+const LAYOUT: u32 = 2;
 
 /// Why there is no copy on disk.
 #[derive(Debug)]
@@ -116,7 +119,9 @@ pub(super) struct Folder {
 impl Folder {
     pub(super) fn new(cache: PathBuf, identity: Identity) -> Folder {
         let Identity { url, size, tag } = &identity;
-        let name = format!("{:032x}", xxh3_128(format!("{url}\n{size}\n{tag}").as_bytes()));
+        // What other versions of windrow kept in another way has another name, and goes when room is needed.
+        let name = format!("{url}\n{size}\n{tag}\n{LAYOUT}");
+        let name = format!("{:032x}", xxh3_128(name.as_bytes()));
         Folder { cache, name, identity }
     }
 
@@ -159,7 +164,7 @@ impl Folder {
         }
         let Some(data) = self.open_data(&folder, make)? else { return Ok(None) };
         let sums = open_at(&folder, SUMS, make)?;
-        let wanted = self.identity.size.div_ceil(GRANULE) * 8;
+        let wanted = Grain::of(self.identity.size).count() * MARK;
         if sums.metadata()?.len() < wanted {
             if make {
                 // What is added are zeros: not there.

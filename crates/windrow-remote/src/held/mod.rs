@@ -6,24 +6,24 @@
 mod bits;
 mod disk;
 mod folder;
+mod grain;
 mod opened;
 mod pieces;
 mod space;
+mod total;
 
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use windrow_core::store::{Cache, is_of_another_machine};
 
 use self::disk::Disk;
+use self::grain::Grain;
 use self::pieces::{Pieces, Reading};
 use self::space::Share;
-
-/// Bytes on disk are checked and fetched in units of this size.
-const GRANULE: u64 = 64 << 10;
-/// What goes to memory is rounded to multiples of this number of bytes: pages of a disk, and of memory.
-const UNIT: u64 = 4096;
+use self::total::Counted;
 
 /// One version of one object.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -65,12 +65,21 @@ pub(crate) struct Held {
     size: u64,
     disk: Option<Disk>,
     pieces: Pieces,
+    /// Bytes that this process may have on disk, of all objects.
+    room: OnceLock<u64>,
+    _counted: Counted,
 }
 
 impl Held {
     /// Looks at nothing yet: files are opened when they are first asked for, and made when there is something to put.
     pub(crate) fn new(identity: Identity, limits: &Limits) -> Held {
-        Held { size: identity.size, pieces: Pieces::new(limits.memory), disk: Disk::new(identity, limits) }
+        Held {
+            size: identity.size,
+            _counted: Counted::new(identity.size),
+            pieces: Pieces::new(limits.memory),
+            disk: Disk::new(identity, limits),
+            room: OnceLock::new(),
+        }
     }
 
     /// A range as it lies on disk, where all of it does. To be read inside of [`whole`](windrow_core::store::whole), as
@@ -99,7 +108,7 @@ impl Held {
         true
     }
 
-    /// What must be fetched so that a range is here: rounded outwards, within the object, sorted, without overlaps.
+    /// What must be fetched so that a range is here: rounded outwards to sectors, within the object, sorted, without overlaps.
     pub(crate) fn missing(&self, start: u64, size: u64) -> Vec<Range<u64>> {
         let end = start.saturating_add(size).min(self.size);
         let mut gaps = Vec::new();
@@ -110,11 +119,7 @@ impl Held {
             }
             at = part;
         }
-        if self.disk.as_ref().is_some_and(Disk::takes_more) {
-            rounded(gaps, GRANULE, self.size)
-        } else {
-            rounded(gaps, UNIT, self.size)
-        }
+        rounded(gaps, Grain::of(self.size).sector(), self.size)
     }
 
     /// Takes what was fetched, all of a part of such a range. What the disk does not take goes to memory.
@@ -140,6 +145,20 @@ impl Held {
     /// Whether all of the object may be here and stay.
     pub(crate) fn takes_all(&self) -> bool {
         self.disk.as_ref().is_some_and(Disk::takes_all) || self.pieces.most() >= self.size
+    }
+
+    /// Whether what is fetched stays until it is read again: all objects that this process reads fit on the disk and in memory.
+    pub(crate) fn keeps_all(&self) -> bool {
+        let on_disk = match &self.disk {
+            Some(disk) if disk.takes_more() => *self.room.get_or_init(|| disk.room()),
+            _ => 0,
+        };
+        total::total() <= on_disk.saturating_add(self.pieces.most())
+    }
+
+    /// Bytes that this process holds in memory, of all objects.
+    pub(crate) fn memory(&self) -> u64 {
+        self.pieces.most()
     }
 
     /// A range will be read: what of it is in memory is not dropped as what was read.

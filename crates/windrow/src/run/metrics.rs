@@ -44,6 +44,10 @@ const METRICS: &[Metric] = &[
     gauge("threads", "Threads that assemble batches.", |s, _| s.threads as f64),
     counter("requests", "Requests sent to stores.", |s, _| s.stores.requests as f64),
     counter("received_bytes", "Bytes received from stores.", |s, _| s.stores.received_bytes as f64),
+    counter("read_bytes", "Bytes that reads of stored data gave.", |s, _| s.stores.read_bytes as f64),
+    gauge("amplification", "Bytes received from stores for each byte that reads gave.", |s, _| {
+        s.stores.amplification()
+    }),
     counter("store_waited_seconds", "Seconds that reads waited for stores.", |s, _| {
         s.stores.store_waited_secs
     }),

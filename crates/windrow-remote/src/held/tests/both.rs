@@ -8,9 +8,9 @@ use super::processes::{end, spawn};
 use super::*;
 
 const ROLE: &str = "WINDROW_TEST_ROLE";
-const LIMIT: u64 = 40 * GRANULE;
+const LIMIT: u64 = 40 * BLOCK;
 /// What an object has, and a file.
-const SIZE: u64 = 5 * GRANULE;
+const SIZE: u64 = 5 * BLOCK;
 
 /// A file made once, made of a few bytes; nobody has it open afterwards.
 fn make(number: u64) {

@@ -5,13 +5,13 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 
-const SIZE: u64 = 8 * GRANULE + 3;
+const SIZE: u64 = 8 * BLOCK + 3;
 
 type Change = fn(&Path);
 
 const CHANGES: &[(&str, Change)] = &[
     ("data is empty", |folder| cut(&folder.join("data"), 0)),
-    ("data ends early", |folder| cut(&folder.join("data"), 3 * GRANULE + 1)),
+    ("data ends early", |folder| cut(&folder.join("data"), 3 * BLOCK + 1)),
     ("data is longer", |folder| cut(&folder.join("data"), SIZE + 1)),
     ("data is gone", |folder| fs::remove_file(folder.join("data")).unwrap()),
     ("data is a link", |folder| link(folder, "data")),
@@ -85,14 +85,14 @@ fn whatever_was_changed_before_the_bytes_are_right() {
 fn whatever_changes_meanwhile_the_bytes_are_right() {
     let content = content(SIZE);
     for (what, change) in CHANGES {
-        for so_far in [0..SIZE, 0..GRANULE, 5 * GRANULE..SIZE] {
+        for so_far in [0..SIZE, 0..BLOCK, 5 * BLOCK..SIZE] {
             let (cache, identity) = (tempfile::tempdir().unwrap(), identity("x", SIZE));
             let held = Held::new(identity.clone(), &limits(cache.path(), None));
             fetch(&held, &content, so_far);
             change(&folder_of(cache.path(), &identity));
             // What another one makes in its place does not deceive the first.
             let other = Held::new(identity.clone(), &limits(cache.path(), None));
-            fetch(&other, &content, 2 * GRANULE..3 * GRANULE);
+            fetch(&other, &content, 2 * BLOCK..3 * BLOCK);
             for held in [&held, &other] {
                 exercise(held, &content, 6, 50);
                 assert_eq!(read(held, &content, 0..SIZE), content, "{what}");
@@ -129,7 +129,7 @@ fn readers_of_a_copy_that_is_cut_get_its_bytes_or_nothing() {
                     }
                 });
             }
-            cut(&folder_of(cache.path(), &identity).join("data"), random.u64(0..8) * GRANULE);
+            cut(&folder_of(cache.path(), &identity).join("data"), random.u64(0..8) * BLOCK);
         });
         assert_eq!(read(&held, &content, 0..SIZE), content);
     }

@@ -30,14 +30,15 @@ fn none_of_500_damaged_granules_is_served() {
         let byte = [content[at as usize] ^ (1 << random.u8(0..8))];
         match i % 5 {
             0 => write("data", at, &byte),
-            1 => write("sums", granule * 8 + random.u64(0..8), &random.u64(..).to_le_bytes()[..1]),
+            // Which sectors are there, and what their checksum is.
+            1 => write("sums", granule * 16 + random.u64(0..16), &random.u64(..).to_le_bytes()[..1]),
             2 => {
                 write("data", at, &byte);
-                write("sums", granule * 8, &random.u64(..).to_le_bytes());
+                write("sums", granule * 16 + 8, &random.u64(..).to_le_bytes());
             }
             // As after a crash: zeros.
             3 => write("data", start, &vec![0; GRANULE.min(SIZE - start) as usize]),
-            _ => write("sums", granule * 8, &[0; 8]),
+            _ => write("sums", granule * 16, &[0; 16]),
         }
     }
     let held = open();
@@ -61,13 +62,13 @@ fn none_of_500_damaged_granules_is_served() {
 
 #[test]
 fn a_sum_of_nothing_is_not_there_and_zeros_are() {
-    const SIZE: u64 = 3 * GRANULE;
+    const SIZE: u64 = 3 * BLOCK;
     let cache = tempfile::tempdir().unwrap();
     let held = Held::new(identity("x", SIZE), &limits(cache.path(), None));
-    held.put(GRANULE, vec![0; GRANULE as usize]);
+    held.put(BLOCK, vec![0; BLOCK as usize]);
     // The file holds zeros everywhere.
-    assert_eq!(held.missing(0, SIZE), [0..GRANULE, 2 * GRANULE..SIZE]);
-    assert_eq!(borrowed(&held, &(GRANULE..2 * GRANULE)), Some(vec![0; GRANULE as usize]));
+    assert_eq!(held.missing(0, SIZE), [0..BLOCK, 2 * BLOCK..SIZE]);
+    assert_eq!(borrowed(&held, &(BLOCK..2 * BLOCK)), Some(vec![0; BLOCK as usize]));
 }
 
 #[test]

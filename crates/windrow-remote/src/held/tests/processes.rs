@@ -9,7 +9,7 @@ use std::thread;
 
 use super::*;
 
-const SIZE: u64 = 50 * GRANULE + 9;
+const SIZE: u64 = 50 * BLOCK + 9;
 
 const CACHE: &str = "WINDROW_TEST_CACHE";
 const LIMIT: &str = "WINDROW_TEST_LIMIT";
@@ -65,7 +65,7 @@ fn where_a_disk_takes_no_more_memory_does() {
     let (cache, content) = (tempfile::tempdir().unwrap(), content(SIZE));
     let held = Held::new(identity("x", SIZE), &limits(cache.path(), None));
     // The files have their size by then: to write to them fails behind some hundred kilobytes.
-    fetch(&held, &content, 0..GRANULE);
+    fetch(&held, &content, 0..BLOCK);
     let mut limited = Command::new("sh");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 1000; exec \"$0\" \"$@\""]);
     limited.arg(std::env::current_exe().unwrap());
@@ -85,7 +85,7 @@ fn a_copy_that_another_process_has_open_is_not_removed() {
         theirs.stdout.as_mut().unwrap().read_exact(&mut said).unwrap();
     }
     let fill = |name: &str| {
-        let held = Held::new(identity(name, SIZE), &limits(cache.path(), Some(SIZE + 4 * GRANULE)));
+        let held = Held::new(identity(name, SIZE), &limits(cache.path(), Some(SIZE + 4 * BLOCK)));
         fetch(&held, &content, 0..SIZE);
         folder_of(cache.path(), &identity("x", SIZE)).join("data").exists()
     };
@@ -124,10 +124,10 @@ fn fork(work: impl Fn() -> bool + Send + Sync) -> bool {
 #[test]
 fn a_child_waits_for_no_lock_of_its_parent() {
     let (cache, content) = (tempfile::tempdir().unwrap(), content(SIZE));
-    for disk in [Some(u64::MAX), Some(10 * GRANULE), Some(0)] {
+    for disk in [Some(u64::MAX), Some(10 * BLOCK), Some(0)] {
         let cache = cache.path().join(disk.unwrap_or_default().to_string());
         let held = Held::new(identity("x", SIZE), &limits(&cache, disk));
-        fetch(&held, &content, 0..20 * GRANULE);
+        fetch(&held, &content, 0..20 * BLOCK);
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
             for seed in 0..3 {
@@ -166,13 +166,13 @@ fn each_process_has_its_part_of_the_limit() {
     let cache = tempfile::tempdir().unwrap();
     // With what the limit keeps from them.
     let share = |processes: u64| {
-        let cache = Cache::new(Some(cache.path().join(processes.to_string())), Some(11 * GRANULE)).unwrap();
-        space::Share::of_processes(cache, processes).take(20 * GRANULE, GRANULE)
+        let cache = Cache::new(Some(cache.path().join(processes.to_string())), Some(11 * BLOCK)).unwrap();
+        space::Share::of_processes(cache, processes).take(20 * BLOCK, BLOCK)
     };
-    assert_eq!([1, 2, 3, 20].map(share), [10 * GRANULE, 5 * GRANULE, 3 * GRANULE, 0]);
+    assert_eq!([1, 2, 3, 20].map(share), [10 * BLOCK, 5 * BLOCK, 3 * BLOCK, 0]);
     // As a launcher says to each.
-    let limit = (41 * GRANULE).to_string();
+    let limit = (41 * BLOCK).to_string();
     end(start(cache.path(), &[("LOCAL_WORLD_SIZE", "4"), (LIMIT, &limit)]));
     let kept = bytes_on_disk(cache.path(), &identity("x", SIZE));
-    assert!(kept > 9 * GRANULE && kept <= 10 * GRANULE, "{kept}");
+    assert!(kept > 9 * BLOCK && kept <= 10 * BLOCK, "{kept}");
 }

@@ -6,27 +6,29 @@ use std::time::{Duration, SystemTime};
 use super::processes::no_forks;
 use super::*;
 
-const SIZE: u64 = 32 * GRANULE;
-/// What a limit keeps from the bytes of copies: for their sums, and more.
-const BESIDES: u64 = GRANULE - 1;
+const SIZE: u64 = 32 * BLOCK;
+/// What a limit keeps from the bytes of copies: a page of checksums, its 256th, and less than another granule.
+const fn with_besides(bytes: u64) -> u64 {
+    (bytes + 4096 + 1000) / 255 * 256
+}
 
 #[test]
 fn half_is_kept_and_stays() {
     let (cache, content, identity) = (tempfile::tempdir().unwrap(), content(SIZE), identity("x", SIZE));
     let half = SIZE / 2;
-    let limits = Limits { memory: GRANULE, ..limits(cache.path(), Some(half + BESIDES)) };
+    let limits = Limits { memory: BLOCK, ..limits(cache.path(), Some(with_besides(half))) };
     let held = Held::new(identity.clone(), &limits);
     for epoch in 0..3 {
         let mut fetched = 0;
-        for start in (0..SIZE).step_by(GRANULE as usize) {
-            let granule = start..start + GRANULE;
-            let _reading = held.reading(start, GRANULE);
+        for start in (0..SIZE).step_by(BLOCK as usize) {
+            let granule = start..start + BLOCK;
+            let _reading = held.reading(start, BLOCK);
             fetched += fetch(&held, &content, granule.clone());
             assert_eq!(found(&held, &granule), Some(part(&content, &granule)));
         }
         // Something that was read may still be in memory.
         assert!(fetched <= if epoch == 0 { SIZE } else { half }, "epoch {epoch}: {fetched}");
-        assert!(fetched >= half - GRANULE, "epoch {epoch}: {fetched}");
+        assert!(fetched >= half - BLOCK, "epoch {epoch}: {fetched}");
         assert!(borrowed(&held, &(0..half)).is_some() && borrowed(&held, &(half..half + 1)).is_none());
     }
     drop(held);
@@ -36,13 +38,12 @@ fn half_is_kept_and_stays() {
 #[test]
 fn a_range_that_fits_in_part_is_on_disk_in_part() {
     let (cache, content) = (tempfile::tempdir().unwrap(), content(SIZE));
-    let held = Held::new(identity("x", SIZE), &limits(cache.path(), Some(3 * GRANULE + BESIDES)));
+    let held = Held::new(identity("x", SIZE), &limits(cache.path(), Some(with_besides(3 * BLOCK))));
     assert_eq!(held.missing(1, SIZE - 2), one(0..SIZE));
     let _reading = held.reading(0, SIZE);
     held.put(0, content.clone());
     assert!(
-        borrowed(&held, &(0..3 * GRANULE)).is_some()
-            && borrowed(&held, &(3 * GRANULE..3 * GRANULE + 1)).is_none()
+        borrowed(&held, &(0..3 * BLOCK)).is_some() && borrowed(&held, &(3 * BLOCK..3 * BLOCK + 1)).is_none()
     );
     assert_eq!(found(&held, &(0..SIZE)), Some(content));
     assert_eq!(held.missing(0, SIZE), []);
@@ -63,7 +64,7 @@ fn other_datas_copies_go_first_the_oldest_before_the_others_and_not_those_in_use
     let foreign = cache.path().join("remote/notes");
     fs::create_dir(&foreign).unwrap();
     // The sums, and what a file system keeps beside the bytes.
-    let slack = 8 * GRANULE;
+    let slack = 8 * BLOCK;
     let in_use = open("open", u64::MAX);
     assert_eq!(in_use.missing(0, SIZE), []);
     let held = open("x", 4 * SIZE + slack);
@@ -107,10 +108,10 @@ fn processes_of_a_machine_share_the_limit() {
 
 #[test]
 fn what_was_read_goes_when_memory_is_short() {
-    let content = content(8 * GRANULE);
+    let content = content(8 * BLOCK);
     let held =
-        Held::new(identity("x", 8 * GRANULE), &Limits { folder: None, disk: Some(0), memory: GRANULE / 2 });
-    let (first, second) = (0..GRANULE, GRANULE..2 * GRANULE);
+        Held::new(identity("x", 8 * BLOCK), &Limits { folder: None, disk: Some(0), memory: BLOCK / 2 });
+    let (first, second) = (0..BLOCK, BLOCK..2 * BLOCK);
     assert_eq!(read(&held, &content, first.clone()), part(&content, &first));
     assert_eq!(read(&held, &content, second.clone()), part(&content, &second));
     assert_eq!(found(&held, &(0..1)), None);

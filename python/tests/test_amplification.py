@@ -1,0 +1,93 @@
+"""How many bytes a store sends for each byte that a run reads, where not all of the data is kept."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from web_server import WebServer
+
+import windrow as wr
+
+MOST = 1.3
+BATCH = 32
+# Bytes of a sample, and of all: a request takes a server of Python a millisecond.
+SIZES = {2048: 6 << 20, 16384: 16 << 20, 65536: 32 << 20}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[WebServer]:
+    folder = tmp_path / "web"
+    folder.mkdir()
+    server = WebServer(folder)
+    yield server
+    server.stop()
+
+
+def sent(server: WebServer) -> int:
+    """Bytes of data that were sent since the last time this was asked."""
+    ranges = [asked.removeprefix("bytes=").split("-") for _, _, asked in server.requests if asked]
+    server.requests.clear()
+    return sum(int(last) + 1 - int(start) for start, last in ranges)
+
+
+def views(server: WebServer, sample: int, **options: Any) -> tuple[wr.View, wr.View]:
+    """Samples of ``sample`` bytes behind a URL and in a file: each begins a token before the one before ends."""
+    path = server.folder / "tokens.bin"
+    np.arange(SIZES[sample] // 4, dtype="<u4").tofile(path)
+    tokens = sample // 4 - 1
+    far = wr.open(f"{server.url}/{path.name}", dtype="uint32", **options)
+    return far.pack(tokens), wr.open(path, dtype="uint32").pack(tokens)
+
+
+@pytest.mark.parametrize("kept", [0, 0.05, 0.25, 0.5])
+@pytest.mark.parametrize("sample", SIZES)
+def test_samples_in_a_global_order_come_without_what_is_between(
+    server: WebServer, tmp_path: Path, sample: int, kept: float
+) -> None:
+    size = SIZES[sample]
+    ahead = size // 16
+    far, near = views(server, sample, cache=tmp_path / "cache", cache_limit=int(kept * size), read_ahead=ahead)
+    common = {"batch_size": BATCH, "seed": 3, "epochs": 2}
+    server.requests.clear()
+    there = wr.Loader(far, **common)
+    here = wr.Loader(near, **common).stream()
+    received = delivered = 0
+    for _ in range(2):
+        for step, batch in enumerate(there):
+            assert (batch["input_ids"] == next(here)["input_ids"]).all()
+            delivered += BATCH * sample
+            # From the beginning on, and not only when all was read.
+            if step % 16 == 15:
+                received += sent(server)
+                assert received <= MOST * (delivered + ahead), step
+    assert delivered > 1.8 * size
+    received += sent(server)
+    assert received <= MOST * delivered
+    stats = there.stats()
+    assert received / delivered / 1.1 < stats["amplification"] <= MOST
+    assert abs(stats["received_bytes"] - received) < 1 << 17
+
+
+@pytest.mark.parametrize("batches", [0, 9])
+def test_the_first_batch_of_an_order_by_blocks_waits_for_its_rows_alone(server: WebServer, batches: int) -> None:
+    far, near = views(server, 65536, cache_limit=0)
+    # Four blocks of 8 MiB, of which all have rows in the first batch.
+    order = wr.Blocks(size=128, lanes=4, rows=8, pool=1)
+    there, here = (wr.Loader(view, batch_size=BATCH, seed=3, epochs=1, shuffle=order) for view in (far, near))
+    for loader in (there, here):
+        loader.load_state_dict({**loader.state_dict(), "samples": BATCH * batches})
+    server.requests.clear()
+    server.holds_back = (1 << 20, threading.Event())
+    try:
+        batch = next(there)
+    finally:
+        server.holds_back[1].set()
+    assert (batch["input_ids"] == next(here)["input_ids"]).all()
+    for batch, expected in zip(there, here, strict=True):
+        assert (batch["input_ids"] == expected["input_ids"]).all()
+    assert sent(server) <= MOST * SIZES[65536]
