@@ -12,7 +12,7 @@ use windrow_core::{Error, Kind, Result};
 
 use crate::attempt::{self, Deadline, Known, Pace};
 use crate::backend::Backend;
-use crate::held::Held;
+use crate::held::{Held, Turn};
 use crate::queue::{self, Fetch, Fetched};
 use crate::ranges::{GAP, Gaps, HERE, in_parts, joined, overlap, subtract};
 use crate::stats::{Counters, add};
@@ -30,6 +30,8 @@ const FOOTER: u64 = 16 << 10;
 /// Reads in a row that continue where the last one ended and were not announced, of an object whose reads are: after that many,
 /// somebody reads it from front to end.
 const IN_A_ROW: u64 = 8;
+/// How long another process of this machine is waited for that fetches the same bytes: it may have been stopped.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// The most that is asked for after a read that continues where the last one ended.
 const FURTHEST: u64 = 8 << 20;
 
@@ -269,9 +271,12 @@ impl Copy {
         // Of all parts together: whoever asked for them waits for the last.
         let deadline = Deadline::within(self.of.timeout);
         for claimed in claimed {
-            match self.part(&claimed.part, deadline).await {
-                Err(e) if first.is_ok() => first = Err(e),
-                Ok(()) | Err(_) => {}
+            let (parts, _turn) = self.left_to_fetch(&claimed.part).await;
+            for part in parts {
+                match self.part(&part, deadline).await {
+                    Err(e) if first.is_ok() => first = Err(e),
+                    Ok(()) | Err(_) => {}
+                }
             }
         }
         first
@@ -289,6 +294,31 @@ impl Copy {
             None => self.whole.bring(backend, &known, part, &self.of.held, deadline, counters).await?,
         }
         Ok(())
+    }
+
+    // What of a part this process has to fetch, in its turn: not what another one of this machine fetches meanwhile, as long as that
+    // takes no longer than anybody waits.
+    async fn left_to_fetch(&self, part: &Range<u64>) -> (Vec<Range<u64>>, Turn) {
+        let until = Instant::now() + PATIENCE.min(self.of.timeout / 2);
+        let mut pause = Duration::from_millis(1);
+        let turn = loop {
+            let turn = self.of.held.turn(part);
+            if !matches!(turn, Turn::Other) || Instant::now() >= until {
+                break turn;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (2 * pause).min(BETWEEN_QUESTIONS);
+            if self.of.held.missing(part.start, part.end - part.start).is_empty() {
+                return (Vec::new(), turn);
+            }
+        };
+        match turn {
+            // It may have come between the look and the turn.
+            Turn::Own { .. } => {
+                (self.to_ask_for(self.of.held.missing(part.start, part.end - part.start)), turn)
+            }
+            Turn::Other | Turn::Unknown => (vec![part.clone()], turn),
+        }
     }
 
     // What is here or comes anyway between two parts costs less than a request of its own.

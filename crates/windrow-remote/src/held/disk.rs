@@ -10,6 +10,7 @@ use super::folder::{Folder, Refusal};
 use super::grain::{Grain, PAGE};
 use super::opened::Opened;
 use super::space::Share;
+use super::turns::Turn;
 use super::{Identity, Limits};
 
 /// Larger objects have no copy: what is noted of each granule would take more than 32 MiB of memory.
@@ -63,6 +64,14 @@ impl Disk {
     /// Whether it may take all of the object, as far as is known.
     pub(super) fn takes_all(&self) -> bool {
         self.takes_more() && self.share.room() >= self.folder.identity().size
+    }
+
+    /// Whose turn it is to fetch a range; the copy is made for it, so that all processes find what one of them puts.
+    pub(super) fn turn(&self, range: &Range<u64>) -> Turn {
+        match self.found_or_made() {
+            Some(_) => Turn::take(self.folder.cache(), self.folder.number(), range),
+            None => Turn::Unknown,
+        }
     }
 
     /// Bytes that this process may have on disk, of all objects.

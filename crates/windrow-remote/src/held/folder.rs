@@ -8,7 +8,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::OFlags;
 use windrow_core::store::copies::{self, ABOUT, DATA, Id, REMOTE, SUMS, open_at, open_with, remove_at};
 use windrow_core::store::is_of_another_machine;
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::grain::{Grain, MARK};
 use super::{Identity, is_elsewhere};
@@ -127,6 +127,16 @@ impl Folder {
 
     pub(super) fn path(&self) -> PathBuf {
         self.cache.join(REMOTE).join(&self.name)
+    }
+
+    /// The cache folder that it is in.
+    pub(super) fn cache(&self) -> &Path {
+        &self.cache
+    }
+
+    /// A number that hardly another object has.
+    pub(super) fn number(&self) -> u64 {
+        xxh3_64(self.name.as_bytes())
     }
 
     pub(super) fn identity(&self) -> &Identity {

@@ -11,6 +11,7 @@ mod opened;
 mod pieces;
 mod space;
 mod total;
+mod turns;
 
 use std::fs::File;
 use std::ops::Range;
@@ -24,6 +25,7 @@ use self::grain::Grain;
 use self::pieces::{Pieces, Reading};
 use self::space::Share;
 use self::total::Counted;
+pub(crate) use self::turns::Turn;
 
 /// One version of one object.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -134,6 +136,14 @@ impl Held {
             if !part.is_empty() {
                 self.pieces.put(at, part.to_vec());
             }
+        }
+    }
+
+    /// Whose turn it is to fetch a range that this process has claimed: the processes of a machine share what is on its disk.
+    pub(crate) fn turn(&self, range: &Range<u64>) -> Turn {
+        match &self.disk {
+            Some(disk) if disk.takes_more() => disk.turn(range),
+            _ => Turn::Unknown,
         }
     }
 

@@ -7,6 +7,7 @@ mod faults;
 mod puts;
 mod reads;
 mod server;
+mod together;
 
 use std::sync::Arc;
 use std::time::Duration;
