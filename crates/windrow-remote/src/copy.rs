@@ -204,7 +204,7 @@ impl Copy {
     }
 
     /// What a read asks for that was not announced: of a small object all, else what is around it.
-    fn around(&self, range: &Range<u64>) -> Range<u64> {
+    pub(crate) fn around(&self, range: &Range<u64>) -> Range<u64> {
         let keeps_all = self.of.held.keeps_all();
         if self.of.size <= if keeps_all { SMALL } else { AROUND } {
             return 0..self.of.size;

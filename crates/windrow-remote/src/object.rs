@@ -1,19 +1,17 @@
 //! An object far away, read as any other.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use windrow_core::store::ahead::{self, Ahead};
-use windrow_core::store::{Entry, Object, cache_folder, without_secrets};
+use windrow_core::store::{Entry, Object, cache_folder};
 use windrow_core::{Error, PerProcess, Result};
-use xxhash_rust::xxh3::xxh3_64;
 
-use crate::backend::MODIFIED;
-use crate::copy::{Copy, Parts, ToCome, gone};
-use crate::held::{Held, Identity, Limits};
+use crate::copy::{Copy, ToCome, gone};
+use crate::listing::FIRST_READS;
 use crate::options::Options;
 use crate::place::Place;
-use crate::url::without_signature;
 
 /// Indices up to this size are fetched whole.
 const NEAR: u64 = 1 << 30;
@@ -28,12 +26,13 @@ pub(crate) struct RemoteObject {
 }
 
 /// What belongs to one process.
-#[derive(Clone)]
 struct Own {
     /// As the store named the version when it was first asked for it.
     tag: Option<String>,
     copy: Arc<Copy>,
     to_come: Arc<dyn Ahead>,
+    /// How often it was read, while that is of interest.
+    reads: AtomicUsize,
 }
 
 impl RemoteObject {
@@ -69,34 +68,19 @@ impl RemoteObject {
                 meta.tag
             }
         };
-        let options = &self.store.options;
-        // Neither a query, which may hold a secret, nor a password is read out of the cache. Another signature is of the same file.
-        let name = without_signature(&self.name);
-        let url = match without_secrets(&name) {
-            url if url == name => url,
-            url => format!("{url}?{:016x}", xxh3_64(name.as_bytes())),
-        };
-        // A time of whole seconds tells versions apart, but does not promise the same bytes for ever.
-        let lasting = tag.clone().filter(|tag| !tag.starts_with(MODIFIED));
-        let identity = Identity { url, size: self.size, tag: lasting.unwrap_or_default() };
-        let limits =
-            Limits { folder: options.cache.clone(), disk: options.cache_limit, memory: options.read_ahead };
-        let backend = self.store.backend()?;
-        let copy = self.store.copies.of((&self.key, self.size, tag.as_deref()), || {
-            Copy::new(Parts {
-                key: self.key.clone(),
-                url: self.name.clone(),
-                size: self.size,
-                tag: tag.clone(),
-                timeout: options.timeout,
-                backend,
-                counters: self.store.counters.get().clone(),
-                pace: self.store.pace.clone(),
-                held: Held::new(identity, &limits),
-            })
-        });
+        let copy = self.store.copy_of(&self.key, self.size, tag.as_deref())?;
         let to_come: Arc<dyn Ahead> = Arc::new(ToCome(copy.clone()));
-        Ok(slot.get_or_init(|| Own { tag, copy, to_come }))
+        Ok(slot.get_or_init(|| Own { tag, copy, to_come, reads: AtomicUsize::new(0) }))
+    }
+
+    // For a read of this range.
+    fn to_read(&self, start: u64, size: u64) -> Result<&Arc<Copy>> {
+        let own = self.own()?;
+        if size > 0 && own.reads.load(Relaxed) < FIRST_READS && !own.copy.is_announced() {
+            let number = own.reads.fetch_add(1, Relaxed);
+            self.store.reads_first(number, &self.key, &own.copy, self.size, &(start..start + size));
+        }
+        Ok(&own.copy)
     }
 
     fn check(&self, start: u64, size: usize) -> Result<()> {
@@ -144,7 +128,7 @@ impl Object for RemoteObject {
 
     fn read<'a>(&'a self, start: u64, size: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         self.check(start, size)?;
-        let copy = &self.own()?.copy;
+        let copy = self.to_read(start, size as u64)?;
         // What is on disk costs what a map costs.
         if let Some(bytes) = copy.held().borrowed(start, size) {
             copy.hit();
@@ -166,7 +150,7 @@ impl Object for RemoteObject {
 
     fn read_into(&self, start: u64, out: &mut [u8]) -> Result<()> {
         self.check(start, out.len())?;
-        let copy = &self.own()?.copy;
+        let copy = self.to_read(start, out.len() as u64)?;
         let _reading = copy.held().reading(start, out.len() as u64);
         // What another program took from the disk before it was read comes again.
         for _ in 0..8 {

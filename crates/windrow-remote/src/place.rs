@@ -3,17 +3,20 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use windrow_core::store::{Entry, key};
+use windrow_core::store::{Entry, key, without_secrets};
 use windrow_core::{Error, Kind, PerProcess, Result};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::attempt::{Attempts, Deadline, Pace};
-use crate::backend::{self, Answer, Backend, Meta};
-use crate::listing::{Copies, Listed, Names, Refusals};
+use crate::backend::{self, Answer, Backend, MODIFIED, Meta};
+use crate::copy::{Copy, Parts};
+use crate::held::{Held, Identity, Limits};
+use crate::listing::{Copies, Listed, Names, Next, Refusals};
 use crate::net;
 use crate::options::Options;
 use crate::stats::Counters;
 use crate::trouble::What;
-use crate::url::Location;
+use crate::url::{Location, without_signature};
 
 /// A bucket, a web server or a data set of the Hub.
 pub(crate) struct Place {
@@ -26,6 +29,7 @@ pub(crate) struct Place {
     pub(crate) refusals: Refusals,
     pub(crate) names: Names,
     pub(crate) copies: Copies,
+    pub(crate) next: Next,
     pub(crate) counters: PerProcess<Arc<Counters>>,
     pub(crate) pace: Arc<Pace>,
 }
@@ -49,6 +53,7 @@ impl Place {
             refusals: Refusals::default(),
             names: Names::default(),
             copies: Copies::default(),
+            next: Next::default(),
             counters: PerProcess::new(Arc::default),
             pace: Arc::default(),
         }
@@ -97,6 +102,39 @@ impl Place {
             "" => root.clone(),
             key => format!("{root}/{key}{query}"),
         }
+    }
+
+    /// An object in one version, as this process has it.
+    ///
+    /// # Errors
+    /// As [`Place::backend`].
+    pub(crate) fn copy_of(&self, key: &str, size: u64, tag: Option<&str>) -> Result<Arc<Copy>> {
+        let (options, name) = (&self.options, self.url(key));
+        // Neither a query, which may hold a secret, nor a password is read out of the cache. Another signature is of the same file.
+        let plain = without_signature(&name);
+        let url = match without_secrets(&plain) {
+            url if url == plain => url,
+            url => format!("{url}?{:016x}", xxh3_64(plain.as_bytes())),
+        };
+        // A time of whole seconds tells versions apart, but does not promise the same bytes for ever.
+        let lasting = tag.filter(|tag| !tag.starts_with(MODIFIED));
+        let identity = Identity { url, size, tag: lasting.unwrap_or_default().to_string() };
+        let limits =
+            Limits { folder: options.cache.clone(), disk: options.cache_limit, memory: options.read_ahead };
+        let backend = self.backend()?;
+        Ok(self.copies.of((key, size, tag), || {
+            Copy::new(Parts {
+                key: key.to_string(),
+                url: name,
+                size,
+                tag: tag.map(str::to_string),
+                timeout: options.timeout,
+                backend,
+                counters: self.counters.get().clone(),
+                pace: self.pace.clone(),
+                held: Held::new(identity, &limits),
+            })
+        }))
     }
 
     /// Asks once more as long as that may help.

@@ -7,7 +7,8 @@
 //! * `names`: objects whose names begin alike;
 //! * `refusals`: what a store refused to say so far;
 //! * `absent`: what counts as absent though a store refuses to say so;
-//! * `opened`: objects opened last, so that they are not asked for again.
+//! * `opened`: objects opened last, so that they are not asked for again;
+//! * `next`: objects that are opened one behind the other.
 
 mod absent;
 mod beside;
@@ -15,11 +16,13 @@ mod entries;
 mod folder;
 mod manifest;
 mod names;
+mod next;
 mod opened;
 mod refusals;
 
 pub(crate) use absent::is_own;
 pub(crate) use entries::{Listed, entry, folder};
 pub(crate) use names::Names;
+pub(crate) use next::{FIRST_READS, Next};
 pub(crate) use opened::Copies;
 pub(crate) use refusals::Refusals;

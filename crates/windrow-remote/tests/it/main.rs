@@ -4,6 +4,7 @@
 
 mod answers;
 mod faults;
+mod opening;
 mod puts;
 mod reads;
 mod server;
