@@ -291,6 +291,7 @@ def test_bench_measures_the_store_and_says_what_to_type(server: WebServer, tmp_p
     found = bench(url, *kept, "--pack", "10", "--rate", "1", "--node-price", "1000", "--json")
     assert found["choice"] == "each" and all(limit["holds"] for limit in found["limits"]["each"])
     assert found["measured"]["latency_secs"] > 0 and found["measured"]["range_bytes"] == 4 * N
+    assert found["gap_bytes"] == pytest.approx(found["measured"]["latency_secs"] * found["measured"]["bandwidth"])
     assert found["known"]["samples"] == 20_000 and found["requests_of_epoch"]["each"] == 20_000
     assert 'cache_limit=0' in found["type"][0] and "shuffle" not in found["type"][1]
     assert "per_second" not in found

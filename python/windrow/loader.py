@@ -205,8 +205,8 @@ def bench(
 
     Returns:
         A dict: view, samples (of an epoch), batch_size, per_second (a dict of seconds measured, batches, samples, positions, bytes,
-        batch_bytes, threads) and memcpy_bytes_per_second. Of URLs also measured, known, run, limits, requests_of_epoch, choice and type: what
-        to type.
+        batch_bytes, threads) and memcpy_bytes_per_second. Of URLs also measured, known, run, limits, gap_bytes, requests_of_epoch, choice and
+        type: what to type.
 
     Raises:
         ConfigError: a number that makes no sense; an option of URLs for data on this machine.

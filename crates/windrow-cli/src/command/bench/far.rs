@@ -68,6 +68,13 @@ pub(super) fn show(found: &Afforded, out: &mut Out) -> Result<(), Failure> {
             ),
         ),
         (
+            "gaps",
+            format!(
+                "{} come in the time that a request waits: what is less apart is one request, where it is kept",
+                text::size(found.gap_bytes as u64),
+            ),
+        ),
+        (
             "data",
             format!(
                 "{} of {}, {} in {}",

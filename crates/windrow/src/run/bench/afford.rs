@@ -23,6 +23,13 @@ pub struct Known {
     pub room_bytes: f64,
 }
 
+impl Known {
+    /// L · b: bytes that a connection brings in the time that a request waits for its first one.
+    pub(super) fn gap_bytes(&self) -> f64 {
+        self.latency_secs * self.bandwidth
+    }
+}
+
 /// What the data cannot say.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Run {

@@ -24,6 +24,9 @@ pub struct Afforded {
     pub run: Run,
     /// The four limits.
     pub limits: Limits,
+    /// Bytes that a connection brings in the time that a request waits for its first one: what is less apart is one request, where
+    /// it is kept.
+    pub gap_bytes: f64,
     /// Requests of an epoch.
     pub requests_of_epoch: Requests,
     /// Which order to choose.
@@ -79,6 +82,7 @@ pub(super) fn afforded(
             each: afford::limits(&known, run, 1.0),
             blocks: known.block.map(|block| afford::limits(&known, run, block)),
         },
+        gap_bytes: known.gap_bytes(),
         requests_of_epoch: Requests { each: of_epoch(1.0), blocks: known.block.map(of_epoch) },
         choice,
         typed: typed(builder, &known, choice)?,
