@@ -41,17 +41,12 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "Keep it",
+        "Keep it, and this program",
         &[
             ("verify", "Compare data with the sizes, counts and hashes it declares"),
             ("manifest", "Write the manifest of data that has none"),
             ("rebuild-metadata", "Write metadata.json again, from encoded tracks and prompts"),
             ("cache", "List what is in the cache, or clear it"),
-        ],
-    ),
-    (
-        "This program",
-        &[
             ("completions", "Print the completion script of a shell"),
             ("man", "Print a manual page"),
             ("help", "Print the help of a command or a topic"),

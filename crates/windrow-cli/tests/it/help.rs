@@ -129,7 +129,7 @@ fn names_that_options_had_lead_to_those_that_they_have() {
     ] {
         let err = desk.windrow(typed).failed(2);
         assert!(
-            err.contains(&format!("tip: {option}")) || err.contains(&format!("tip: `{option}")),
+            err.contains(&format!("hint: {option}")) || err.contains(&format!("hint: `{option}")),
             "{typed}: {err}"
         );
         let object = desk.windrow(&format!("{typed} --json")).json();

@@ -6,23 +6,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::allocate::make_room;
-use super::fit::{self, NO_BIN};
+use super::fit::{self, NO_BIN, Strategy};
 use super::reshuffle::{Pieces, Rows, WORD, check_count};
 use super::{Coverage, View, lengths};
 use crate::error::{Error, Result};
 use crate::record::{Draw, Lengths, Pass, Piece, Span};
-
-/// Which bin a record goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
-#[serde(rename_all = "snake_case")]
-pub enum Strategy {
-    /// The longest record first (equal ones in record order), each to the fullest bin that still has room for it; of
-    /// several such, to the one filled last. Packs tightest.
-    #[default]
-    BestFit,
-    /// In record order, each to the first bin that still has room for it. Neighbours stay near each other.
-    FirstFit,
-}
 
 /// What to do with a record that is longer than a bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
@@ -508,7 +496,7 @@ fn by_bin(bin_of: Vec<u32>, bins: u32) -> Result<(Layout, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::Strategy::{BestFit, FirstFit};
+    use super::fit::Strategy::{BestFit, FirstFit};
     use super::*;
     use crate::error::Kind;
     use crate::view::lengths::tests::{Same, counts, show, show_inverse};

@@ -1,7 +1,21 @@
 //! Which bin has room: sizes in, bins out. Small numbers in flat tables, nothing else.
 
+use serde::{Deserialize, Serialize};
+
 use super::allocate::make_room;
 use crate::error::Result;
+
+/// Which bin a record goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// The longest record first (equal ones in record order), each to the fullest bin that still has room for it; of
+    /// several such, to the one filled last. Packs tightest.
+    #[default]
+    BestFit,
+    /// In record order, each to the first bin that still has room for it. Neighbours stay near each other.
+    FirstFit,
+}
 
 /// Stands for the bin of a record that is in none.
 pub(super) const NO_BIN: u32 = u32::MAX;

@@ -16,9 +16,10 @@ mod window;
 
 use std::ops::Range;
 
-pub use bins::{Bins, Overlong, Strategy};
+pub use bins::{Bins, Overlong};
 pub use crop::{Crop, Mode};
 pub use cursor::Cursor;
+pub use fit::Strategy;
 pub use pack::Pack;
 pub use records::Records;
 pub use rows::Rows;

@@ -8,9 +8,11 @@
 //! * `refusals`: what a store refused to say so far;
 //! * `absent`: what counts as absent though a store refuses to say so;
 //! * `opened`: objects opened last, so that they are not asked for again;
-//! * `next`: objects that are opened one behind the other.
+//! * `ahead`: objects that are opened one behind the other, asked for before they are read;
+//! * `next`: which end of them is read first, and how many come next.
 
 mod absent;
+mod ahead;
 mod beside;
 mod entries;
 mod folder;

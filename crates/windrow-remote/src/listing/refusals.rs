@@ -1,8 +1,8 @@
 //! What a store refused to say so far.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use windrow_core::PerProcess;
 use windrow_core::store::without_secrets;

@@ -6,9 +6,8 @@ use super::classes::{Classes, RECORDS};
 use super::order::{Scopes, key, permutation, row_order};
 use crate::error::Result;
 use crate::record::Pass;
-use crate::view::Strategy;
 use crate::view::allocate::make_room;
-use crate::view::fit::{self, FreeRoom, NO_BIN};
+use crate::view::fit::{self, FreeRoom, NO_BIN, Strategy};
 
 /// Sets the orders of slots apart from those of the stream.
 const SLOTS: u64 = 1;
