@@ -6,7 +6,7 @@ use windrow_core::collate::{Collate, NextToken, Pairs, Raw, Segments};
 use windrow_core::plan::{Feed, Plan, Workspace};
 use windrow_core::sampler::Shuffle;
 use windrow_core::source::{Kind, SharedSource, conformance};
-use windrow_core::view::{Bins, Strategy};
+use windrow_core::view::{Bins, Overlong, Strategy};
 use windrow_core::{DType, Lengths, Place, Result, Span};
 use windrow_formats::parse_json;
 
@@ -83,8 +83,16 @@ fn batch(source: &SharedSource, cut: Cut, dtype: Option<DType>, pad: i64) -> Res
     let view = cut.view(lengths.clone())?;
     let length = view.positions();
     let collate: Arc<dyn Collate> = match cut {
-        Cut::Pack { eos, .. } if eos.is_some_and(|eos| !schema.element.dtype.holds(eos)) => return Ok(()),
-        Cut::Pack { .. } | Cut::Cursor { .. } => Arc::new(NextToken::new(schema, length, dtype, false, pad)?),
+        Cut::Pack { eos, .. } | Cut::PackReshuffled { eos, .. }
+            if eos.is_some_and(|eos| !schema.element.dtype.holds(eos)) =>
+        {
+            return Ok(());
+        }
+        // Their rows have no position for a label.
+        Cut::PackReshuffled { apart: true, .. } => return Ok(()),
+        Cut::Pack { .. } | Cut::PackReshuffled { .. } | Cut::Cursor { .. } => {
+            Arc::new(NextToken::new(schema, length, dtype, false, pad)?)
+        }
         Cut::Records { .. } | Cut::Windows { .. } => {
             Arc::new(NextToken::new(schema, length, dtype, true, pad)?)
         }
@@ -94,6 +102,12 @@ fn batch(source: &SharedSource, cut: Cut, dtype: Option<DType>, pad: i64) -> Res
             let strategy = if first_fit { Strategy::FirstFit } else { Strategy::BestFit };
             let most = Bins::new(lengths, length, strategy)?.max_segments();
             Arc::new(Segments::new(schema, length, most, dtype, pad)?)
+        }
+        Cut::BinsReshuffled { first_fit, scope, .. } => {
+            let strategy = if first_fit { Strategy::FirstFit } else { Strategy::BestFit };
+            let scope = scope.map(u64::from);
+            let bins = Bins::reshuffled(lengths, length, strategy, Overlong::Cut, scope, true)?;
+            Arc::new(Segments::new(schema, length, bins.max_segments(), dtype, pad)?)
         }
     };
     let feed = Feed::new(source.clone(), view, collate);

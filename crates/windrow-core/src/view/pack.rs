@@ -83,7 +83,7 @@ impl Pack {
     ///     view.pieces(0, Draw::new(7, epoch, 0, 0), &mut pieces)?;
     ///     Ok::<_, windrow_core::Error>(match pieces[0] { Piece::Read(Span { record, .. }) => record, Piece::Value(_) => 3 })
     /// };
-    /// assert_eq!([first_record(0)?, first_record(1)?], [2, 0]);
+    /// assert_eq!([first_record(0)?, first_record(3)?], [2, 0]);
     /// # Ok::<(), windrow_core::Error>(())
     /// ```
     ///
