@@ -26,14 +26,14 @@ def case(kind: str, seed: int, tokens: str, lines: str) -> str | None:
     """What is wrong, if anything."""
     logging.disable()
     draws = random.Random(seed)
-    return {"forked": forked, "num_threads": threads, "ranks": ranks, "workers": workers, "killed": killed}[kind](draws, tokens, lines)
+    return {"forked": forked, "threads": threads, "ranks": ranks, "workers": workers, "killed": killed}[kind](draws, tokens, lines)
 
 
 def view_of(draws: random.Random, tokens: str) -> Any:
     """A view, or a mixture of two, of data that is mapped or read by position."""
     io: Any = draws.choice(["mmap", "pread"])
     ds = wr.open(tokens, dtype="uint16", io=io)
-    documents = wr.open(Path(tokens).with_name("documents.bin"), dtype="uint16", eos=0, io=io)
+    documents = wr.open(Path(tokens).with_name("documents.bin"), dtype="uint16", document_eos=0, io=io)
     scope = draws.choice([None, 32])
     views: list[Any] = [
         lambda: ds.pack(16),

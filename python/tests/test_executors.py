@@ -193,7 +193,7 @@ def long_job(tmp_path: Path, testdata: Path) -> str:
 
 def test_status_tells_who_runs_what_and_how_fast(long_job: str) -> None:
     command = [sys.executable, "-m", "windrow", "prep"]
-    run = subprocess.Popen([*command, "run", long_job, "--threads", "1"], stderr=subprocess.DEVNULL)
+    run = subprocess.Popen([*command, "run", long_job, "--num-threads", "1"], stderr=subprocess.DEVNULL)
     try:
         while not (now := wr.prep.status(long_job))["running"]:
             assert run.poll() is None

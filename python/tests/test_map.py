@@ -801,6 +801,9 @@ def test_a_run_that_is_killed_has_the_same_draws(view: wr.View, tmp_path: Path) 
             code = 1
             try:
                 run()
+                # On a fast machine it is done before the last kill.
+                if n_kills < 50:
+                    time.sleep(60)
                 code = 0
             finally:
                 os._exit(code)

@@ -36,7 +36,7 @@ def documents(n: int = N, base: int = 1) -> list[list[int]]:
 
 
 def written(folder: Path, docs: list[list[int]]) -> wr.Dataset:
-    wr.write(folder, [np.array(doc, np.uint32) for doc in docs], to="shards", dtype="uint32", durable=False)
+    wr.write(folder, [np.array(doc, np.uint32) for doc in docs], to="shards", dtype="uint32", fsync=False)
     return wr.open(folder)
 
 
@@ -317,8 +317,8 @@ def test_what_cannot_be_reshuffled_is_refused_with_what_to_do(tmp_path: Path, ds
     for make in (one.pack, one.bins):
         with pytest.raises(wr.ConfigError) as refused:
             make(LENGTH, reshuffle=True)
-        assert "wr.open(path, eos=ID)" in str(refused.value)
-    assert len(wr.open(tmp_path / "one.bin", dtype="uint16", eos=50).pack(LENGTH, reshuffle=True)) > 0
+        assert "wr.open(path, document_eos=ID)" in str(refused.value)
+    assert len(wr.open(tmp_path / "one.bin", dtype="uint16", document_eos=50).pack(LENGTH, reshuffle=True)) > 0
     with pytest.raises(wr.ConfigError) as refused:
         next(wr.Loader(ds.pack(LENGTH, reshuffle=True), 4, shuffle=wr.Blocks(size=4)))
     assert 'scope="block"' in str(refused.value)

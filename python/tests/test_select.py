@@ -165,7 +165,7 @@ def test_original_numbers_are_said_through_several_choices(name: str, tmp_path: 
     plain = wr.Loader(ds.records(8), batch_size=N, shuffle=False)
     places = {row["reads"][0]["record"]: row["reads"][0]["locations"] for row in wr.trace(plain, 0)}
     assert [row["reads"][0]["locations"] for row in traced] == [places[number] for number in expected.tolist()]
-    covered = wr.coverage(loader, (0, 1), records=True)["parts"][0]
+    covered = wr.coverage(loader, (0, 1), list_records=True)["parts"][0]
     numbers = [number for start, end in covered["record_ranges"] for number in range(start, end)]
     assert (numbers, covered["records_of"]) == (sorted(expected.tolist()), N)
     for i, number in enumerate(expected.tolist()):

@@ -171,7 +171,7 @@ def test_a_damaged_parquet_is_one_error_and_no_panic_is_printed(tmp_path: Path) 
     whole = bytearray((tmp_path / "d.parquet").read_bytes())
     whole[5000:5004] = b"ZZZZ"
     (tmp_path / "d.parquet").write_bytes(whole)
-    code, _, said = command("inspect", "d.parquet", "--verify", "always", folder=tmp_path)
+    code, _, said = command("inspect", "d.parquet", "--verify-checksums", folder=tmp_path)
     assert code == 3 and "panicked" not in said and "External" not in said and "\\n" not in said
     assert said.count("error:") == 1 and said.count("hint:") == 1 and "bytes 4096 to 8192 are not those that were written" in said
     for side in tmp_path.glob("*.windrow.*"):

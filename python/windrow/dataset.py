@@ -325,7 +325,7 @@ def pack(
     >>> block = wr.open(path, format="tokens", dtype="uint32").pack(6, eos=3, documents=True)[0]
     >>> block["labels"].tolist(), block["position_ids"].tolist(), block["cu_seqlens"].tolist()
     ([1, 2, 3, -100, 5, 6], [0, 1, 2, 3, 0, 1], [0, 4, 6, 6, 6, 6, 6])
-    >>> view = wr.open(path, format="tokens", dtype="uint32", eos=3).pack(5, labels=None, reshuffle=True)
+    >>> view = wr.open(path, format="tokens", dtype="uint32", document_eos=3).pack(5, labels=None, reshuffle=True)
     >>> for epoch in (1, 2):
     ...     view.set_epoch(epoch)
     ...     print([row["input_ids"].tolist() for row in view])

@@ -99,7 +99,7 @@ pub const WORDS: &[Word] = &[
     ),
     word("rows_view", "Dataset::rows", "rows()", "--rows"),
     word("open_with_time", ".axis(\"time\")", "wr.open(x, axis=\"time\")", "--axis time"),
-    word("open_with_eos", ".eos(ID)", "wr.open(path, eos=ID)", "--document-eos ID"),
+    word("open_with_eos", ".document_eos(ID)", "wr.open(path, document_eos=ID)", "--document-eos ID"),
     word("pack_when_read", "the view pack", "ds.pack(N)", "--pack N of other commands"),
     word("ranks", ".rank(rank, world_size)", "rank=, world_size=", "--rank, --world-size"),
     word("one_rank", ".rank(0, 1)", "rank=0, world_size=1", "--rank 0 --world-size 1"),
