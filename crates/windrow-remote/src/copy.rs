@@ -153,10 +153,11 @@ impl Copy {
                 }
                 continue;
             }
-            // What is around it is asked for once: it may go before the rest is here.
+            // What is around it is asked for once: it may go before the rest is here. Where reads are announced, what is around it
+            // may be in a larger range that is wanted later, which would be waited for.
             let missing = match now.take() {
-                Some(now) => self.of.held.missing(now.start, now.end - now.start),
-                None => missing,
+                Some(now) if !self.is_announced() => self.of.held.missing(now.start, now.end - now.start),
+                _ => missing,
             };
             if let (Some(first), Some(last)) = (missing.first(), missing.last()) {
                 // What comes behind it need not be waited for.
@@ -357,6 +358,10 @@ impl Fetch for Copy {
     fn fetch(self: Arc<Self>, range: Range<u64>) -> Fetched {
         let claimed = self.claim(&range);
         Box::pin(async move { self.fetched(claimed).await })
+    }
+
+    fn is_coming(&self, range: &Range<u64>) -> bool {
+        self.is_under_way(&self.of.held.missing(range.start, range.end - range.start))
     }
 }
 

@@ -17,6 +17,9 @@ pub(crate) trait Fetch: Send + Sync {
     /// Takes what of a range is neither here nor under way, at once, and fetches that as it is waited for. Called with the queue
     /// locked: a range is in the queue or under way, and nobody asks for it in between.
     fn fetch(self: Arc<Self>, range: Range<u64>) -> Fetched;
+
+    /// Whether all of a range is here or under way, with the queue locked.
+    fn is_coming(&self, range: &Range<u64>) -> bool;
 }
 
 pub(crate) type Fetched = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
@@ -92,6 +95,10 @@ pub(crate) fn demand(
     let mut queue = lock();
     let mut wanted = Vec::new();
     for range in ranges {
+        // It may have been claimed since it was looked at: then nothing larger that has it too is asked for first.
+        if of.is_coming(&range) {
+            continue;
+        }
         let (mut now, rest) = queue.take(&of, range);
         now.extend(rest.into_iter().map(|range| Wanted { of: of.clone(), range, waiter: None }));
         wanted.append(&mut now);
@@ -220,6 +227,10 @@ mod tests {
     impl Fetch for Nothing {
         fn fetch(self: Arc<Self>, _: Range<u64>) -> Fetched {
             Box::pin(async { Ok(()) })
+        }
+
+        fn is_coming(&self, _: &Range<u64>) -> bool {
+            false
         }
     }
 

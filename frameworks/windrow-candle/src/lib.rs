@@ -82,15 +82,15 @@ impl ToCandle for Batch {
 fn to_tensor(batch: &Batch, number: usize, device: &Device) -> Result<Tensor> {
     let field = &batch.fields()[number];
     let to_tensor = match field.dtype {
-        DType::Bool | DType::U8 => to_tensor::<u8>,
-        DType::U32 => to_tensor::<u32>,
-        DType::I16 => to_tensor::<i16>,
-        DType::I32 => to_tensor::<i32>,
-        DType::I64 => to_tensor::<i64>,
-        DType::F16 => to_tensor::<f16>,
-        DType::Bf16 => to_tensor::<bf16>,
-        DType::F32 => to_tensor::<f32>,
-        DType::F64 => to_tensor::<f64>,
+        DType::Bool | DType::U8 => from_bytes::<u8>,
+        DType::U32 => from_bytes::<u32>,
+        DType::I16 => from_bytes::<i16>,
+        DType::I32 => from_bytes::<i32>,
+        DType::I64 => from_bytes::<i64>,
+        DType::F16 => from_bytes::<f16>,
+        DType::Bf16 => from_bytes::<bf16>,
+        DType::F32 => from_bytes::<f32>,
+        DType::F64 => from_bytes::<f64>,
         DType::I8 | DType::U16 | DType::U64 => return Err(no_such_dtype(field)),
     };
     to_tensor(batch.bytes(number), &shape(field, batch.rows()), device).map_err(|e| {
@@ -102,7 +102,7 @@ fn shape(field: &Field, rows: usize) -> Vec<usize> {
     std::iter::once(rows).chain(field.shape.iter().copied()).collect()
 }
 
-fn to_tensor<T: WithDType + bytemuck::Pod>(
+fn from_bytes<T: WithDType + bytemuck::Pod>(
     bytes: &[u8],
     shape: &[usize],
     device: &Device,
