@@ -112,7 +112,7 @@ def test_every_document_is_found_where_it_is_read_and_traced(ds: wr.Dataset, doc
                 (row,) = wr.trace(loader, step=at["step"], row=at["row"], epoch=epoch)
                 assert record in [read["record"] for read in row["reads"]] and row["sample"] == at["sample"]
     steps = len(loader)
-    covered = [wr.coverage(loader, (epoch * steps, epoch * steps + steps), records=True)["parts"][0] for epoch in range(2)]
+    covered = [wr.coverage(loader, (epoch * steps, epoch * steps + steps), list_records=True)["parts"][0] for epoch in range(2)]
     for epoch, part in enumerate(covered):
         order = reference.docs_order(N, 3, epoch)
         read = [record for record in range(N) if reference.pack_find(docs, order, LENGTH, record, eos=0)]

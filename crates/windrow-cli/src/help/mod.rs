@@ -12,19 +12,21 @@ use crate::own_options::OF_FORMAT;
 use crate::text;
 
 /// Headings of options that only `--help` lists: some of them, and what shows all.
-const LONG: [(&str, &str); 3] = [
+const LONG: [(&str, &str); 4] = [
     ("How to cut", "--pack N, --windows N, … how records are cut: see `windrow help views`"),
     ("How to open", "--format NAME, --dtype DTYPE, … how data is opened: see `windrow help data`"),
+    ("Which records", "--select WHICH, --where CONDITION  which records: see `windrow help data`"),
     (OF_FORMAT, "--max-shard-bytes BYTES, … options of one format: see --help"),
 ];
 
 /// Options that few need, which only `--help` lists too.
-const RARE: [&str; 15] = [
+const RARE: [&str; 16] = [
     "allow_empty",
     "append_eos",
     "chat_date",
     "chat_template",
     "checkpoint_bytes",
+    "map_name",
     "mask_field",
     "max_skipped",
     "messages_field",

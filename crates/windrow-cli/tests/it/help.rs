@@ -139,7 +139,7 @@ fn names_that_options_had_lead_to_those_that_they_have() {
         [("bench x --threads 2", "--num-threads"), ("peek x --verify", "--verify-checksums")]
     {
         let err = desk.windrow(typed).failed(2);
-        assert!(err.contains(&format!("a similar argument exists: '{option}'")), "{typed}: {err}");
+        assert!(err.contains(&format!("did you mean `{option}`?")), "{typed}: {err}");
     }
 }
 
