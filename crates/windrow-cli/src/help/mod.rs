@@ -20,7 +20,7 @@ const LONG: [(&str, &str); 4] = [
 ];
 
 /// Options that few need, which only `--help` lists too.
-const RARE: [&str; 16] = [
+const RARE: [&str; 17] = [
     "allow_empty",
     "append_eos",
     "chat_date",
@@ -31,6 +31,7 @@ const RARE: [&str; 16] = [
     "max_skipped",
     "messages_field",
     "no_fsync",
+    "node_price",
     "pad_value",
     "remainder",
     "special_tokens",

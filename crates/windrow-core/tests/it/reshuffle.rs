@@ -301,7 +301,7 @@ fn what_cannot_be_put_in_another_order_is_refused() {
     for lengths in [vec![], vec![90]] {
         let error = pack(lengths.clone(), None);
         assert_eq!(error.kind(), Kind::Config);
-        assert!(error.hint_text().unwrap().contains(".eos(ID)"), "{error:#}");
+        assert!(error.hint_text().unwrap().contains(".document_eos(ID)"), "{error:#}");
         let bins = Bins::reshuffled(Arc::new(lengths), 4, Strategy::BestFit, Overlong::Cut, None, true);
         assert_eq!(bins.err().unwrap().kind(), Kind::Config);
     }
