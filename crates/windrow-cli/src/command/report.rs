@@ -8,7 +8,7 @@ use windrow::dev::output::write_whole;
 use windrow::{Dataset, Paths};
 use windrow_report::{Asked, Codes, Files, MOST_CODEBOOK, MOST_EPOCHS, Subject, of_records, of_sound};
 
-use crate::args::output::{refuse_existing, refuse_input};
+use crate::args::output::refuse_input;
 use crate::args::{Cutting, Data, Opening, no_stdout, only_token_ids, path};
 use crate::failure::{BAD_DATA, DONE, Failure};
 use crate::interrupt::Interrupt;
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Report, out: &mut Out) -> Result<i32, Failure> {
     let paths = args.data.paths()?;
     no_stdout(&args.out)?;
     // Before any work is done.
-    refuse_existing(&args.out, args.overwrite)?;
+    windrow::one_file::refuse_existing(&args.out, args.overwrite)?;
     let subject = Subject::open(&paths, &args.opening.options()?, args.sound)?;
     match &subject {
         Subject::Records(data) => {

@@ -30,7 +30,7 @@ thread_local! {
     static BETWEEN: Cell<Between> = const { Cell::new(Between::Likely) };
 }
 
-/// Runs `f`, and says of all that it [announce](announce) what is between.
+/// Runs `f`, and says of all that it announces with [`announce`] what is between.
 pub fn with_between<R>(between: Between, f: impl FnOnce() -> R) -> R {
     struct End(Between);
     impl Drop for End {
@@ -42,7 +42,7 @@ pub fn with_between<R>(between: Between, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Runs `f`, and then passes on what it [announced](announce), each object's ranges together.
+/// Runs `f`, and then passes on what it announces with [`announce`], each object's ranges together.
 pub fn gather<R>(f: impl FnOnce() -> R) -> R {
     let is_outer = GATHERED.with_borrow_mut(|announced| match announced {
         Some(_) => false,

@@ -36,7 +36,7 @@ pub struct BenchOptions {
     pub node_price: Option<f64>,
 }
 
-/// What [`bench`] found.
+/// What [`bench()`] found.
 #[derive(Clone, Debug, Serialize)]
 pub struct Benched {
     /// Of data behind URLs, what its store affords.
@@ -121,7 +121,7 @@ fn fed(builder: &LoaderBuilder, seconds: f64, stop: &dyn Fn() -> bool) -> Result
 }
 
 impl BenchOptions {
-    /// That its numbers make sense, which [`bench`] asks too.
+    /// That its numbers make sense, which [`bench()`] asks too.
     ///
     /// # Errors
     /// `Config` naming the one that does not.
