@@ -22,7 +22,7 @@ PAGES: dict[str, tuple[str, str, list[str]]] = {
     "reference/loader.md": (
         "Load",
         "Batches in an order that resumes.",
-        ["Loader", "Blocks", "inverse"],
+        ["Loader", "Blocks", "sample_rng", "inverse"],
     ),
     "reference/trace.md": (
         "Trace and compare",
