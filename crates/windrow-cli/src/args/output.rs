@@ -1,6 +1,6 @@
 //! What a command writes: a file, or stdout.
 
-pub(crate) use windrow::one_file::{holds, refuse_input, write};
+pub(crate) use windrow::one_file::{refuse_input, write};
 
 use crate::failure::Failure;
 

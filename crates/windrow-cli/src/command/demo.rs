@@ -11,7 +11,6 @@ use windrow::dev::output::write_whole;
 use windrow::{Error, Kind, Result};
 
 use self::acts::{BATCH, EPOCHS, LENGTH, TOKENIZER};
-use crate::args::output::holds;
 use crate::args::{no_stdout, path};
 use crate::failure::{DONE, Failure};
 use crate::interrupt::Interrupt;
@@ -108,7 +107,7 @@ fn next(place: &Place) -> [String; 3] {
 /// Writes a file unless it is there with this content; a reader sees all of it or none. A file of somebody else is left alone.
 fn keep(folder: &Path, name: &str, content: &[u8]) -> Result<()> {
     let path = folder.join(name);
-    if holds(&path, content) {
+    if windrow::one_file::holds(&path, content) {
         return Ok(());
     }
     if fs::symlink_metadata(&path).is_ok() {
