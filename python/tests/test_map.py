@@ -97,7 +97,8 @@ def test_worker_processes_draw_the_same(view: wr.View) -> None:
         def __getitem__(self, i: int) -> dict[str, Any]:
             return drawn(view[i], wr.sample_rng(7, 0, i))
 
-    torch = pytest.importorskip("torch")
+    import torch.utils.data
+
     rows = {int(n): x.tolist() for b in torch.utils.data.DataLoader(Mapped(), 50, num_workers=2) for n, x in zip(*b.values(), strict=True)}
     for batch in wr.Loader(view, 50, seed=7, epochs=1, map=drawn):
         assert [rows[sample] for sample in batch["sample"].tolist()] == batch["numbers"].tolist()
@@ -191,7 +192,8 @@ def test_what_is_not_numbers_is_a_list(view: wr.View) -> None:
 
 
 def test_torch_and_jax_get_their_own_arrays(view: wr.View) -> None:
-    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    import jax
+    import torch
 
     def function(row: dict[str, Any], rng: Any) -> dict[str, Any]:
         return {"ids": row["input_ids"].astype(np.int32), "of_torch": torch.arange(3), "name": "x", "n": 1}
@@ -703,7 +705,6 @@ def test_passes_of_a_part_draw_other_numbers(dataset: wr.Dataset) -> None:
 
 
 def test_a_stream_of_single_samples_is_refused(view: wr.View) -> None:
-    pytest.importorskip("torch")
     with pytest.raises(wr.ConfigError, match="map=: they are batches already"):
         iter(wr.Loader(view, 4, map=drawn).dataset)
 

@@ -153,10 +153,12 @@ impl Copy {
                 }
                 continue;
             }
-            // What is around it is asked for once: it may go before the rest is here. Where reads are announced, what is around it
-            // may be in a larger range that is wanted later, which would be waited for.
+            // What is around it is asked for once: it may go before the rest is here. Where reads of a larger object are announced,
+            // what is around it may be in a range that is wanted later, which would be waited for.
             let missing = match now.take() {
-                Some(now) if !self.is_announced() => self.of.held.missing(now.start, now.end - now.start),
+                Some(now) if !self.is_announced() || now == (0..self.of.size) => {
+                    self.of.held.missing(now.start, now.end - now.start)
+                }
                 _ => missing,
             };
             if let (Some(first), Some(last)) = (missing.first(), missing.last()) {

@@ -235,11 +235,6 @@ impl LoaderBuilder {
         }
     }
 
-    /// The order as it was given.
-    pub(crate) fn order(&self) -> &Shuffle {
-        &self.shuffle
-    }
-
     // The order with its numbers.
     fn fixed(&self) -> Result<Shuffle> {
         if matches!(self.shuffle, Shuffle::Off | Shuffle::On) {

@@ -9,7 +9,6 @@ use super::afford::{self, Choice, Known, Limit, Run};
 use super::typed::typed;
 use crate::order::blocks::Blocks;
 use crate::order::measure::Measured;
-use crate::order::shuffle::Shuffle;
 use crate::run::builder::LoaderBuilder;
 use crate::views::samples::Samples;
 
@@ -92,20 +91,14 @@ pub(super) fn afforded(
 
 // The numbers of an order by blocks for the batch of all nodes; else why there is none.
 fn blocks_of(builder: &LoaderBuilder, run: &Run) -> Result<std::result::Result<Blocks, String>> {
-    let given = match builder.order() {
-        Shuffle::Blocks(blocks) => *blocks,
-        _ => Blocks::new(),
-    };
+    let given = builder.given_blocks().copied().unwrap_or(Blocks::new());
     let rows = builder.global_batch()?.max(run.nodes as u64);
     let fixed = match builder.clone().global_batch_size(rows).shuffle(given).with_order_fixed() {
         Ok(fixed) => fixed,
         Err(e) if e.kind() == Kind::Config => return Ok(Err(e.message().to_string())),
         Err(e) => return Err(e),
     };
-    Ok(match fixed.order() {
-        Shuffle::Blocks(blocks) => Ok(*blocks),
-        _ => Err("the data has no order by blocks".to_string()),
-    })
+    Ok(fixed.given_blocks().copied().ok_or_else(|| "the data has no order by blocks".to_string()))
 }
 
 fn known(samples: &Samples, measured: &Measured, blocks: Option<&Blocks>) -> Known {
