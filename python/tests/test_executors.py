@@ -191,9 +191,17 @@ def long_job(tmp_path: Path, testdata: Path) -> str:
     return wr.prep.plan("tokenize", tmp_path / "long.jsonl", tmp_path / "long", tokenizer="cl100k_base", task_bytes=30 << 20)
 
 
+SLOW_TASK = """
+import sys, time
+import windrow as wr
+
+wr.prep.run_task(sys.argv[1], 0, num_threads=1, progress=lambda now: time.sleep(2))
+"""
+
+
 def test_status_tells_who_runs_what_and_how_fast(long_job: str) -> None:
     command = [sys.executable, "-m", "windrow", "prep"]
-    run = subprocess.Popen([*command, "run", long_job, "--num-threads", "1"], stderr=subprocess.DEVNULL)
+    run = subprocess.Popen([sys.executable, "-c", SLOW_TASK, long_job], stderr=subprocess.DEVNULL)
     try:
         while not (now := wr.prep.status(long_job))["running"]:
             assert run.poll() is None
