@@ -15,6 +15,7 @@ m  writing token streams    n  samples into codes
 o  what other loaders wrote
 p  token IDs in a slow object store
 q  packs of documents     r  a mixture of 100 parts in 10 phases
+s  documents in a new order in every epoch
 """
 
 import argparse
@@ -33,6 +34,7 @@ import formats
 import mixtures
 import opening
 import records
+import reshuffle
 import series
 import text
 import tokens
@@ -60,12 +62,13 @@ QUESTIONS = {
     "p": far.bench_p,
     "q": mixtures.bench_q,
     "r": mixtures.bench_r,
+    "s": reshuffle.bench_s,
 }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…r")
+    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…s")
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5)
     args = parser.parse_args()

@@ -91,3 +91,22 @@ def test_the_first_batch_of_an_order_by_blocks_waits_for_its_rows_alone(server: 
     for batch, expected in zip(there, here, strict=True):
         assert (batch["input_ids"] == expected["input_ids"]).all()
     assert sent(server) <= MOST * SIZES[65536]
+
+
+def test_documents_in_a_new_order_come_with_their_blocks(server: WebServer, tmp_path: Path) -> None:
+    """With ``scope="block"`` an epoch in blocks of 8 MiB asks for little more than one whose documents keep their order."""
+    rng = np.random.default_rng(5)
+    lengths = rng.integers(500, 1524, 24_000)
+    wr.write(server.folder / "m", (rng.integers(2, 50_000, n, dtype=np.uint16) for n in lengths), to="megatron")
+    received = {}
+    for reshuffle in (False, True):
+        data = wr.open(f"{server.url}/m.bin", cache=tmp_path / str(reshuffle), cache_limit=32 << 20, read_ahead=16 << 20)
+        options = {"reshuffle": True, "scope": "block"} if reshuffle else {}
+        view = data.pack(2048, **options)
+        loader = wr.Loader(view, BATCH, shuffle=wr.Blocks(bytes=8 << 20, lanes=2, pool=1), seed=3, epochs=2)
+        server.requests.clear()
+        rows = sum(len(batch["input_ids"]) for batch in loader.stream())
+        assert rows > 1.9 * len(view)
+        received[reshuffle] = sent(server)
+    assert received[False] > 2 * lengths.sum()
+    assert received[True] <= 1.35 * received[False]

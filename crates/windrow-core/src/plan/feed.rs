@@ -448,10 +448,8 @@ impl Workspace {
         let mut ahead = samples().skip(1);
         for (i, sample) in samples().enumerate() {
             // While this row is copied, the next one comes from memory.
-            if let Some(next) = ahead.next()
-                && let Some(Piece::Read(span)) = next.pieces.first()
-            {
-                next.source.touch(*span);
+            if let Some(next) = ahead.next() {
+                touch(&next);
             }
             let feed = &feeds[rows[i].feed];
             let mut row = batch.row(i)?;
@@ -462,6 +460,22 @@ impl Workspace {
             }
         }
         Ok(batch)
+    }
+}
+
+// Asks the processor for the beginning of the first piece, and of the next few for less: a core waits for no more memory at a time.
+fn touch(sample: &Sample<'_>) {
+    const OTHERS: usize = 3;
+    const VALUES: u64 = 32;
+    let mut spans = sample.pieces.iter().filter_map(|piece| match piece {
+        Piece::Read(span) => Some(*span),
+        Piece::Value(_) => None,
+    });
+    if let Some(first) = spans.next() {
+        sample.source.touch(first);
+    }
+    for span in spans.take(OTHERS) {
+        sample.source.touch(Span { len: span.len.min(VALUES), ..span });
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! * `order`: the documents at the places of a pass, within scopes of neighbours;
 //! * `stream`: where in the stream of these documents a number is;
+//! * `shares`: the lengths of all records in few bytes;
 //! * `sums`: where every 16th place of a pass begins;
 //! * `kept`: the passes whose sums are kept;
 //! * `classes`: records of nearly equal size, which trade slots;
@@ -13,6 +14,7 @@ mod kept;
 mod order;
 mod pieces;
 mod rows;
+mod shares;
 mod stream;
 mod sums;
 

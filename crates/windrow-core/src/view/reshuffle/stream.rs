@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::kept::Kept;
 use super::order::{Scopes, WORD, documents};
+use super::shares::Shares;
 use super::sums::{Outcome, PLACES, Sums, other_lengths};
 use crate::error::{Error, Result};
 use crate::permutation::Permutation;
@@ -12,6 +13,9 @@ use crate::record::{Lengths, Pass};
 use crate::view::allocate::make_room;
 use crate::view::ends::last_from;
 use crate::view::lengths::{self, RunningSums};
+
+/// Places of a group whose records are looked up at once.
+const AHEAD: usize = 8;
 
 /// A place of a stream: which record is there, and its share of the numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +58,7 @@ impl Places for &RunningSums {
 
 /// All records in another order in each pass.
 pub(in crate::view) struct Reshuffled {
-    lengths: Arc<dyn Lengths>,
+    lengths: Shares,
     /// Numbers that a record has besides its values: its EOS token.
     more: u64,
     scopes: Scopes,
@@ -72,7 +76,7 @@ enum Begins {
     /// By the sums of each pass.
     Sums(Kept<Sums>),
     /// Scopes begin at the same number in each pass, and places within them by sums of their own.
-    Scopes { starts: Vec<u64>, sums: Kept<Vec<OnceLock<Box<[u64]>>>> },
+    Scopes { starts: Vec<u64>, sums: Kept<Vec<OnceLock<OfScope>>> },
 }
 
 impl Reshuffled {
@@ -91,11 +95,14 @@ impl Reshuffled {
             let total = each.and_then(|each| each.checked_mul(n)).ok_or_else(|| lengths::too_many(n))?;
             let begins = Begins::Even(length + more);
             let n_empty = if length == 0 { n } else { 0 };
+            let lengths = Shares::Asked(lengths);
             return Ok(Reshuffled { lengths, more, scopes, scope, total, n_empty, begins });
         }
         let is_whole = scopes.count() == 1;
         let (mut total, mut n_empty, mut starts) = (0u64, 0, Vec::new());
+        let mut shares = Shares::new();
         lengths::each_few(&*lengths, |first, some| {
+            shares.extend(some, &lengths)?;
             for (record, length) in (first..).zip(&*some) {
                 if !is_whole && scopes.range(scopes.of(record)).start == record {
                     make_room(&mut starts, 1, scopes.count())?;
@@ -111,7 +118,7 @@ impl Reshuffled {
             true => Begins::Sums(Kept::default()),
             false => Begins::Scopes { starts, sums: Kept::default() },
         };
-        Ok(Reshuffled { lengths, more, scopes, scope, total, n_empty, begins })
+        Ok(Reshuffled { lengths: shares, more, scopes, scope, total, n_empty, begins })
     }
 
     /// How many records.
@@ -192,7 +199,7 @@ impl Reshuffled {
 
     // Whether they are ready.
     fn summed(&self, kept: &Kept<Sums>, sums: Arc<Sums>, is_wanted: &dyn Fn() -> bool) -> Result<bool> {
-        let outcome = sums.ready(&*self.lengths, (self.more, self.total), is_wanted);
+        let outcome = sums.ready(&self.lengths, (self.more, self.total), is_wanted);
         if !matches!(outcome, Ok(Outcome::Ready | Outcome::Left)) {
             kept.forget(&sums);
         }
@@ -224,10 +231,21 @@ pub(in crate::view) struct InPass<'s> {
     order: Option<(u64, Permutation)>,
 }
 
+/// What is kept of a scope in a pass.
+struct OfScope {
+    /// Of a large one, where it is small beside the sums.
+    order: Option<Box<Permutation>>,
+    /// Where each 16th place begins, counted from where the scope begins.
+    starts: Box<[u64]>,
+}
+
+/// Documents of a scope whose order is kept: half a byte for each of them.
+const LARGE: u64 = 1024;
+
 enum OfPass<'s> {
     Even(u64),
     Sums(Arc<Sums>),
-    Scopes { starts: &'s [u64], sums: Arc<Vec<OnceLock<Box<[u64]>>>> },
+    Scopes { starts: &'s [u64], sums: Arc<Vec<OnceLock<OfScope>>> },
 }
 
 impl InPass<'_> {
@@ -289,17 +307,23 @@ impl InPass<'_> {
     }
 
     // The sums of a scope, counted from where it begins. Two that need them at once both add them up.
-    fn sums_of<'a>(&mut self, scope: u64, sums: &'a [OnceLock<Box<[u64]>>]) -> Result<&'a [u64]> {
+    fn sums_of<'a>(&mut self, scope: u64, sums: &'a [OnceLock<OfScope>]) -> Result<&'a [u64]> {
         let of_scope = &sums[scope as usize];
-        if let Some(sums) = of_scope.get() {
-            return Ok(sums);
+        if let Some(OfScope { order, starts }) = of_scope.get() {
+            if let Some(order) = order
+                && self.order.as_ref().is_none_or(|(of, _)| *of != scope)
+            {
+                self.order = Some((scope, Permutation::clone(order)));
+            }
+            return Ok(starts);
         }
         let range = self.stream.scopes.range(scope);
         let mut starts = Vec::new();
         let n_groups = (range.end - range.start).div_ceil(PLACES);
         make_room(&mut starts, n_groups as usize, n_groups)?;
         starts.resize(n_groups as usize, 0u64);
-        let (lengths, more) = (self.stream.lengths.clone(), self.stream.more);
+        let stream = self.stream;
+        let Reshuffled { lengths, more, .. } = stream;
         let order = self.order(scope);
         let mut some = [0; 1024];
         let mut first = range.start;
@@ -308,7 +332,7 @@ impl InPass<'_> {
             lengths.lengths(first, some)?;
             for (record, length) in (first..).zip(&*some) {
                 let start = &mut starts[(order.invert(record - range.start) / PLACES) as usize];
-                *start = start.wrapping_add(length.wrapping_add(more));
+                *start = start.wrapping_add(length.wrapping_add(*more));
             }
             first += some.len() as u64;
         }
@@ -317,10 +341,11 @@ impl InPass<'_> {
             let places = std::mem::replace(start, at);
             at = at.checked_add(places).ok_or_else(other_lengths)?;
         }
-        if at != self.stream.scope_total(scope) {
+        if at != stream.scope_total(scope) {
             return Err(other_lengths());
         }
-        Ok(of_scope.get_or_init(|| starts.into_boxed_slice()))
+        let order = (range.end - range.start >= LARGE).then(|| Box::new(order.clone()));
+        Ok(&of_scope.get_or_init(|| OfScope { order, starts: starts.into_boxed_slice() }).starts)
     }
 }
 
@@ -358,13 +383,22 @@ impl Places for InPass<'_> {
         };
         let places = self.stream.scopes.range(scope);
         let mut at = self.group_start(scope, group)?;
-        for place in places.start + group * PLACES..places.end {
-            let record = self.record(place);
-            let end = self.end_of(at, record)?;
-            if end > number {
-                return Ok(Place { number: place, record, share: at..end });
+        let first = places.start + group * PLACES;
+        for some in (first..places.end.min(first + PLACES)).step_by(AHEAD) {
+            let mut records = [0; AHEAD];
+            let some = some..places.end.min(some + AHEAD as u64);
+            // Their lengths come from memory side by side.
+            for (place, record) in some.clone().zip(&mut records) {
+                *record = self.record(place);
+                self.stream.lengths.touch(*record);
             }
-            at = end;
+            for (place, record) in some.zip(records) {
+                let end = self.end_of(at, record)?;
+                if end > number {
+                    return Ok(Place { number: place, record, share: at..end });
+                }
+                at = end;
+            }
         }
         Err(other_lengths())
     }
