@@ -11,30 +11,29 @@ use windrow::{DType, Fit, LOADER, OptionRow, VIEWS};
 
 use crate::text;
 
-/// What a command's help says of an option of several things, such as formats or views.
-pub(crate) struct Of {
-    /// Those that say the same.
-    pub(crate) things: Vec<&'static str>,
-    pub(crate) help: String,
-}
-
-impl Of {
-    /// Another thing has the option, and says this of it.
-    pub(crate) fn add(all: &mut Vec<Of>, thing: &'static str, help: String) {
-        match all.iter_mut().find(|of| of.help == help) {
-            Some(of) => of.things.push(thing),
-            None => all.push(Of { things: vec![thing], help }),
+/// Options of several things, such as formats or views: each once, by what it is typed as, with a sentence after another: of which
+/// things it is an option, and what it does. `{sign}{thing}` is how a thing is typed.
+pub(crate) fn of_several(
+    all: impl Iterator<Item = (&'static str, OptionRow)>,
+    sign: &str,
+) -> Vec<(OptionRow, String)> {
+    // What is said of each option, with the things that say the same.
+    let mut several: Vec<(OptionRow, Vec<(String, Vec<String>)>)> = Vec::new();
+    for (thing, row) in all {
+        let (thing, says) = (format!("{sign}{thing}"), help(&row));
+        let at = several.iter().position(|(known, _)| flag(known) == flag(&row)).unwrap_or_else(|| {
+            several.push((row, Vec::new()));
+            several.len() - 1
+        });
+        let of = &mut several[at].1;
+        match of.iter_mut().find(|(said, _)| *said == says) {
+            Some((_, things)) => things.push(thing),
+            None => of.push((says, vec![thing])),
         }
     }
-
-    /// One sentence after another: of which things it is an option, and what it does.
-    pub(crate) fn help(all: &[Of], flag: &str) -> String {
-        let one = |of: &Of| {
-            let things: Vec<String> = of.things.iter().map(|thing| format!("{flag}{thing}")).collect();
-            format!("With {}: {}", things.join(", "), of.help)
-        };
-        all.iter().map(one).collect::<Vec<_>>().join(". ")
-    }
+    let sentence = |(says, things): (String, Vec<String>)| format!("With {}: {says}", things.join(", "));
+    let help = |of: Vec<_>| of.into_iter().map(sentence).collect::<Vec<_>>().join(". ");
+    several.into_iter().map(|(row, of)| (row, help(of))).collect()
 }
 
 /// The argument for an option called `name`, with hyphens.
@@ -161,24 +160,21 @@ pub(crate) fn args(
 }
 
 /// What was typed of them, by their names.
-pub(crate) fn all_given(
+pub(crate) fn all_given<'a>(
     matches: &ArgMatches,
-    all: impl Iterator<Item = &'static OptionRow>,
+    all: impl Iterator<Item = &'a OptionRow>,
 ) -> Map<String, Value> {
     let given =
         |option: &OptionRow| Some((option.name.to_string(), given(matches, flag(option), option.takes)?));
     all.filter_map(given).collect()
 }
 
-/// Arguments that are made of rows: what clap's derive writes for a struct of its own.
-macro_rules! of_rows {
-    ($Given:ident, $heading:expr, $rows:expr) => {
-        crate::options::of_rows!($Given, $heading, $rows, |arg| arg);
-    };
-    ($Given:ident, $heading:expr, $rows:expr, $changed:expr) => {
-        impl clap::FromArgMatches for $Given {
-            fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
-                Ok($Given(crate::options::all_given(matches, $rows)))
+/// What clap's derive writes for a struct of arguments, of how it is read and of what it adds to a command.
+macro_rules! own_args {
+    ([$($generics:tt)*] $Given:ty, |$matches:ident| $read:expr, |$command:ident| $added:expr) => {
+        impl<$($generics)*> clap::FromArgMatches for $Given {
+            fn from_arg_matches($matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
+                Ok($read)
             }
 
             fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
@@ -187,8 +183,29 @@ macro_rules! of_rows {
             }
         }
 
-        impl clap::Args for $Given {
-            fn augment_args(command: clap::Command) -> clap::Command {
+        impl<$($generics)*> clap::Args for $Given {
+            fn augment_args($command: clap::Command) -> clap::Command {
+                $added
+            }
+
+            fn augment_args_for_update(command: clap::Command) -> clap::Command {
+                Self::augment_args(command)
+            }
+        }
+    };
+}
+pub(crate) use own_args;
+
+/// Arguments that are made of rows.
+macro_rules! of_rows {
+    ($Given:ident, $heading:expr, $rows:expr) => {
+        crate::options::of_rows!($Given, $heading, $rows, |arg| arg);
+    };
+    ($Given:ident, $heading:expr, $rows:expr, $changed:expr) => {
+        crate::options::own_args!(
+            [] $Given,
+            |matches| $Given(crate::options::all_given(matches, $rows)),
+            |command| {
                 let heading: Option<&'static str> = $heading;
                 let command = match heading {
                     Some(heading) => command.next_help_heading(heading),
@@ -197,11 +214,7 @@ macro_rules! of_rows {
                 // What a command has of its own is not among them.
                 crate::options::args(command, $rows, $changed).next_help_heading(None)
             }
-
-            fn augment_args_for_update(command: clap::Command) -> clap::Command {
-                Self::augment_args(command)
-            }
-        }
+        );
     };
 }
 pub(crate) use of_rows;

@@ -1,11 +1,11 @@
 //! How records are sliced into samples: the view, and its options, as the tables of views have them.
 
-use clap::{Arg, ArgGroup, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use clap::{Arg, ArgGroup, ArgMatches, Command, value_parser};
 use serde_json::{Map, Value};
 use windrow::{OptionRow, VIEWS, ViewInfo, ViewRecipe};
 
 use crate::failure::Failure;
-use crate::options::{self, Of, flag, help};
+use crate::options::{self, flag, own_args};
 
 /// How records are cut into samples.
 #[derive(Clone, Debug, Default)]
@@ -16,20 +16,14 @@ pub(crate) struct Cutting {
     options: Map<String, Value>,
 }
 
+// Options of a view but the one that it is called with.
+fn own(view: &'static ViewInfo) -> impl Iterator<Item = &'static OptionRow> {
+    view.options().filter(|option| view.number != Some(option.name))
+}
+
 /// Each option once, by what it is typed as, with what the views that have it say of it.
-fn all() -> Vec<(&'static OptionRow, Vec<Of>)> {
-    let mut all: Vec<(&OptionRow, Vec<Of>)> = Vec::new();
-    for view in VIEWS {
-        for option in view.options().filter(|option| view.number != Some(option.name)) {
-            if all.iter().all(|(known, _)| flag(known) != flag(option)) {
-                all.push((option, Vec::new()));
-            }
-            for (_, of) in all.iter_mut().filter(|(known, _)| flag(known) == flag(option)) {
-                Of::add(of, view.name, help(option));
-            }
-        }
-    }
-    all
+fn all() -> Vec<(OptionRow, String)> {
+    options::of_several(VIEWS.iter().flat_map(|view| own(view).map(|option| (view.name, *option))), "--")
 }
 
 fn view_arg(view: &'static ViewInfo) -> Arg {
@@ -42,28 +36,25 @@ fn view_arg(view: &'static ViewInfo) -> Arg {
 
 /// A view and the options that it has.
 pub(crate) fn of_view(command: Command, view: &'static ViewInfo) -> Command {
-    let own = view.options().filter(|option| view.number != Some(option.name));
-    options::args(command.arg(view_arg(view)), own, |arg| arg)
+    options::args(command.arg(view_arg(view)), own(view), |arg| arg)
 }
 
-impl Args for Cutting {
-    fn augment_args(command: Command) -> Command {
+own_args!(
+    [] Cutting,
+    |matches| Cutting::typed(matches),
+    |command| {
         let command = command.next_help_heading("How to cut").group(ArgGroup::new("view"));
         let command = VIEWS.iter().fold(command, |command, view| command.arg(view_arg(view)));
-        let command = all().into_iter().fold(command, |command, (option, of)| {
-            command.arg(options::arg(flag(option), option.takes).help(Of::help(&of, "--")))
+        let command = all().into_iter().fold(command, |command, (option, help)| {
+            command.arg(options::arg(flag(&option), option.takes).help(help))
         });
         // What a command has of its own is not among them.
         command.next_help_heading(None)
     }
+);
 
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for Cutting {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+impl Cutting {
+    fn typed(matches: &ArgMatches) -> Cutting {
         let typed = |view: &'static ViewInfo| {
             let given = match view.number {
                 Some(name) => matches
@@ -73,22 +64,12 @@ impl FromArgMatches for Cutting {
             };
             given.map(|given| (view, given))
         };
-        let given = |(option, _): (&OptionRow, _)| {
-            Some((flag(option).to_string(), options::given(matches, flag(option), option.takes)?))
+        let given = |(option, _): (OptionRow, _)| {
+            Some((flag(&option).to_string(), options::given(matches, flag(&option), option.takes)?))
         };
-        Ok(Cutting {
-            view: VIEWS.iter().find_map(typed),
-            options: all().into_iter().filter_map(given).collect(),
-        })
+        Cutting { view: VIEWS.iter().find_map(typed), options: all().into_iter().filter_map(given).collect() }
     }
 
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-impl Cutting {
     /// The view that was typed, where one was.
     pub(crate) fn view(&self) -> Result<Option<ViewRecipe>, Failure> {
         let view = self.view.as_ref().map(|(view, _)| *view);
@@ -110,8 +91,8 @@ impl Cutting {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
     use clap::error::ErrorKind;
+    use clap::{Args, Parser};
 
     use super::*;
 
@@ -203,7 +184,7 @@ mod tests {
     fn each_option_of_a_view_is_an_argument() {
         let command = Cutting::augment_args(clap::Command::new("windrow"));
         for view in VIEWS {
-            for option in view.options().filter(|option| view.number != Some(option.name)) {
+            for option in own(view) {
                 let long = flag(option).replace('_', "-");
                 assert!(command.get_arguments().any(|arg| arg.get_long() == Some(&long)), "--{long}");
             }

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde_json::json;
 use windrow::DType;
 use windrow::dac::WHERE_WEIGHTS;
@@ -59,8 +60,8 @@ pub(crate) struct How {
     #[arg(long, value_name = "FORMAT", default_value = windrow::ENCODE_TO, value_parser = to::of_codes())]
     to: String,
     /// dtype of a stored code
-    #[arg(long, value_enum, default_value = "int16")]
-    dtype: CodeType,
+    #[arg(long, default_value = "int16", value_parser = words(&[("int16", "16 bits"), ("long", "64 bits")]))]
+    dtype: String,
     /// Leave out files whose prompt contains one of these texts, whatever their case
     #[arg(long, value_name = "TEXT,…", value_delimiter = ',')]
     skip_tags: Vec<String>,
@@ -71,39 +72,23 @@ pub(crate) struct How {
     #[arg(long)]
     prompt_from_name: bool,
     /// The filter that brings a sound to the codec's rate
-    #[arg(long, value_enum, default_value = "high")]
-    quality: Filter,
+    #[arg(long, default_value = "high", value_parser = words(&[("high", "Flat to 98 % of the band"), ("fast", "A quarter as long")]))]
+    quality: String,
     /// Go on where part of a file cannot be read: silence in its place, or an earlier end
     #[arg(long)]
     skip_corrupt: bool,
     /// The kind of device that encodes; for cuda and metal windrow is built with the feature of that name. The environment says which
     /// of several, as CUDA_VISIBLE_DEVICES
-    #[arg(long, value_enum, default_value = "cpu")]
-    device: Kind,
+    #[arg(long, default_value = "cpu", value_parser = ["cpu", "cuda", "metal"])]
+    device: String,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Kind {
-    Cpu,
-    Cuda,
-    Metal,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum CodeType {
-    /// 16 bits
-    Int16,
-    /// 64 bits
-    #[value(alias = "int64")]
-    Long,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Filter {
-    /// Flat to 98 % of the band
-    High,
-    /// A quarter as long
-    Fast,
+/// The parser of one of these words, each with what it means.
+fn words(words: &[(&'static str, &'static str)]) -> PossibleValuesParser {
+    PossibleValuesParser::new(words.iter().map(|(word, help)| match *word {
+        "long" => PossibleValue::new("long").help(*help).alias("int64"),
+        word => PossibleValue::new(word).help(*help),
+    }))
 }
 
 impl How {
@@ -111,26 +96,14 @@ impl How {
     pub(crate) fn encoding(&self) -> Result<Encoding, Failure> {
         Ok(Encoding {
             weights: weights(self.weights.as_deref())?.to_path_buf(),
-            device: match self.device {
-                Kind::Cpu => "cpu",
-                Kind::Cuda => "cuda",
-                Kind::Metal => "metal",
-            }
-            .to_string(),
+            device: self.device.clone(),
             prompts: self.prompts.clone(),
             to: self.to.clone(),
-            dtype: match self.dtype {
-                CodeType::Int16 => DType::I16,
-                CodeType::Long => DType::I64,
-            },
+            dtype: if self.dtype == "int16" { DType::I16 } else { DType::I64 },
             skip_tags: self.skip_tags.clone(),
             skip_vocals: self.skip_vocals,
             prompt_from_name: self.prompt_from_name,
-            quality: match self.quality {
-                Filter::High => "high",
-                Filter::Fast => "fast",
-            }
-            .to_string(),
+            quality: self.quality.clone(),
             skip_corrupt: self.skip_corrupt,
         })
     }

@@ -32,7 +32,7 @@ pub use folder_columns::with_folder_columns;
 pub use index::LineIndex;
 pub use info::{FileNames, FormatInfo, Holds, WriteOption};
 pub use masks::{MASK_COLUMNS, learned, learned_of, masks_beside};
-pub use option::{COLUMN, COLUMNS, OpenOption, OptionRow, Takes};
+pub use option::{COLUMN, COLUMNS, OpenOption, OptionRow, Takes, default_of};
 pub use options::{Axis, BorderOfEach, Options, Payload, PeriodOfEach};
 pub use probe::{PartOf, Probe};
 use write::{OwnOptions, Parts, WriteFormat};
@@ -259,13 +259,13 @@ pub fn manifest_beside(table: &[&dyn Format], object: &dyn Object, name: &str) -
 
 /// What opening takes: options of every format, those of some in `table`, each once, and those of stores.
 pub fn open_options(table: &[&dyn Format]) -> Vec<&'static OptionRow> {
-    let mut all: Vec<&'static OptionRow> = option::READING.iter().map(|option| &option.row).collect();
+    let mut all: Vec<&'static OptionRow> = option::READING.iter().collect();
     for option in table.iter().flat_map(|format| format.info().open_options) {
         if all.iter().all(|known| known.name != option.row.name) {
             all.push(&option.row);
         }
     }
-    all.extend(option::STORES.iter().map(|option| &option.row));
+    all.extend(option::STORES);
     all
 }
 

@@ -1,10 +1,42 @@
 //! An option as a row of a table: what it is called, what it takes, what it does. Front ends make arguments of the rows, so
 //! an option that is declared is in all of them.
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::store::parse_size;
+
+/// A table of options, a row each: what it does, its name, what it takes; its default, if it has one, as a value or that of a
+/// type; and what the command line calls it, where its name means something else there.
+///
+/// ```
+/// use windrow_core::format::{OptionRow, Takes};
+///
+/// static ROWS: &[OptionRow] = windrow_core::option_rows! {
+///     /// How many.
+///     number: Takes::Number("N"), or 4;
+///     /// Whether to keep them.
+///     keep: Takes::On, of bool, flag "keep_them";
+/// };
+/// assert_eq!((ROWS[0].name, (ROWS[0].default)(), ROWS[1].flag), ("number", 4.into(), Some("keep_them")));
+/// ```
+#[macro_export]
+macro_rules! option_rows {
+    ($($(#[doc = $help:literal])* $name:ident: $takes:expr $(, or $value:expr)? $(, of $Default:ty)? $(, flag $flag:literal)?;)*) => {
+        &[$(
+            $crate::format::OptionRow::new(stringify!($name), $takes, concat!($($help),*))
+                $(.or(|| $value.into()))?
+                $(.or($crate::format::default_of::<$Default>))?
+                $(.flag($flag))?,
+        )*]
+    };
+}
+
+/// The default of a type as what reads the options has it.
+pub fn default_of<T: Default + Serialize>() -> Value {
+    serde_json::to_value(T::default()).unwrap_or_default()
+}
 
 /// What an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,33 +145,34 @@ impl OptionRow {
     }
 }
 
-/// An option of opening.
+/// An option of opening that only some formats follow.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct OpenOption {
     /// Its row.
     pub row: OptionRow,
-    /// Of one that only some formats follow: why another does not, and what to do.
-    pub of_some: Option<(&'static str, &'static str)>,
+    /// Why another format does not follow it.
+    pub why: &'static str,
+    /// What to do then.
+    pub hint: &'static str,
 }
 
 impl OpenOption {
-    /// One that every format follows.
-    pub const fn of_all(row: OptionRow) -> OpenOption {
-        OpenOption { row, of_some: None }
-    }
-
-    /// One that only some formats follow; `why` another does not, and what to do.
+    /// With `why` another format does not follow it, and what to do then.
     pub const fn of_some(row: OptionRow, why: &'static str, hint: &'static str) -> OpenOption {
-        OpenOption { row, of_some: Some((why, hint)) }
+        OpenOption { row, why, hint }
     }
 }
 
 /// The key or column whose numbers are the series.
 pub const COLUMN: OpenOption = OpenOption::of_some(
-    OptionRow::new("column", Takes::Text("KEY"), "Of JSON, YAML and pickles: the key that holds the series."),
+    OptionRow::new(
+        "column",
+        Takes::Text("KEY"),
+        "Of records with keys or columns: the one that holds the series.",
+    ),
     "has no columns",
-    "it names the key of a series in JSON, YAML and pickles, or a column of CSV",
+    "it names the key or column that holds a series",
 );
 
 /// Columns that make a row.
@@ -150,62 +183,43 @@ pub const COLUMNS: OpenOption = OpenOption::of_some(
         "Of records with named columns, JSON among them: only these, as rows.",
     ),
     "has no rows of columns",
-    "it names the keys or columns that make a row, or the channels of a CSV",
+    "it names the keys or columns that make a row, or the channels of a table",
 );
 
-const fn row(name: &'static str, takes: Takes, help: &'static str) -> OpenOption {
-    OpenOption::of_all(OptionRow::new(name, takes, help))
-}
-
-/// What every format follows, beside those of some formats: what to read, and how.
-pub(crate) const READING: &[OpenOption] = &[
-    row("format", Takes::Text("NAME"), "Read it as this format instead of recognising it."),
-    row("dtype", Takes::DType, "dtype of a stored number, where the files do not say."),
-    row("vocab_size", Takes::Number("N"), "Check that every ID is below this."),
-    row(
-        "split",
-        Takes::Text("NAME"),
-        "The split in the folder of this name, or in the files whose names say it: train, validation; all joins them.",
-    ),
-    row(
-        "mask_column",
-        Takes::NamesOrAuto("NAME"),
-        "Columns beside the token IDs that say which are learned: 0 and 1, or labels; `auto` finds the usual ones, `none`: no mask.",
-    ),
-    OpenOption::of_all(
-        OptionRow::new(
-            "tokenizer",
-            Takes::Text("T"),
-            "The tokenizer that must have made the token IDs: a name, a path or a hash.",
-        )
-        .flag("made_with"),
-    ),
-    row("allow_outside", Takes::On, "Accept files that an index names outside its folder."),
-    row("trust", Takes::On, "Accept data that changed after it was indexed."),
-    OpenOption::of_all(
-        OptionRow::new(
-            "io",
-            Takes::Words(&["mmap", "pread"]),
-            "How local files are read; pread for files that others may truncate.",
-        )
-        .or(|| "mmap".into()),
-    ),
-    row("verify_checksums", Takes::On, "Verify each block read against its stored checksum."),
-];
+/// What every format follows: what to read, and how.
+pub(crate) static READING: &[OptionRow] = crate::option_rows! {
+    /// Read it as this format instead of recognising it.
+    format: Takes::Text("NAME");
+    /// dtype of a stored number, where the files do not say.
+    dtype: Takes::DType;
+    /// Check that every ID is below this.
+    vocab_size: Takes::Number("N");
+    /// The split in the folder of this name, or in the files whose names say it: train, validation; all joins them.
+    split: Takes::Text("NAME");
+    /// Columns beside the token IDs that say which are learned: 0 and 1, or labels; `auto` finds the usual ones, `none`: no mask.
+    mask_column: Takes::NamesOrAuto("NAME");
+    /// The tokenizer that must have made the token IDs: a name, a path or a hash.
+    tokenizer: Takes::Text("T"), flag "made_with";
+    /// Accept files that an index names outside its folder.
+    allow_outside: Takes::On;
+    /// Accept data that changed after it was indexed.
+    trust: Takes::On;
+    /// How local files are read; pread for files that others may truncate.
+    io: Takes::Words(&["mmap", "pread"]), or "mmap";
+    /// Verify each block read against its stored checksum.
+    verify_checksums: Takes::On;
+};
 
 /// How stores are asked, and what is kept of them.
-pub(crate) const STORES: &[OpenOption] = &[
-    row(
-        "store_options",
-        Takes::Pairs,
-        "Of URLs: an option of the store, as its own tools call it: endpoint_url, region, anon, headers.NAME.",
-    ),
-    row("timeout", Takes::Seconds, "Of URLs: seconds that a request may take, all its attempts together."),
-    row("read_ahead", Takes::Bytes, "Of URLs: bytes that are fetched ahead and held in memory."),
-    row("cache", Takes::Text("DIR"), "Of URLs: the folder in which what is fetched is kept."),
-    row(
-        "cache_limit",
-        Takes::Bytes,
-        "Most bytes that all of the cache may take: what is expanded, converted and fetched; of URLs, 0 keeps what is fetched in memory.",
-    ),
-];
+pub(crate) static STORES: &[OptionRow] = crate::option_rows! {
+    /// Of URLs: an option of the store, as its own tools call it: endpoint_url, region, anon, headers.NAME.
+    store_options: Takes::Pairs;
+    /// Of URLs: seconds that a request may take, all its attempts together.
+    timeout: Takes::Seconds;
+    /// Of URLs: bytes that are fetched ahead and held in memory.
+    read_ahead: Takes::Bytes;
+    /// Of URLs: the folder in which what is fetched is kept.
+    cache: Takes::Text("DIR");
+    /// Most bytes that all of the cache may take: what is expanded, converted and fetched; of URLs, 0 keeps what is fetched in memory.
+    cache_limit: Takes::Bytes;
+};

@@ -236,10 +236,9 @@ impl Options {
         let mut without_effect = of_some.filter(|option| !format.takes(option.row.name));
         match without_effect.find(|option| given.contains_key(option.row.name)) {
             None => Ok(()),
-            Some(OpenOption { row, of_some }) => {
-                let (why, hint) = of_some.unwrap_or_default();
+            Some(OpenOption { row, why, hint }) => {
                 let error = Error::config(format!("@the {}@ was given, but {} {why}", row.name, format.name));
-                Err(error.field(row.name).hint(hint))
+                Err(error.field(row.name).hint(*hint))
             }
         }
     }

@@ -122,41 +122,6 @@ impl<'py> FromPyObject<'_, 'py> for Names {
     }
 }
 
-/// What of the columns beside tokens is a mask: `"auto"`, a name, a list of names, `None`.
-pub(crate) enum MaskColumn {
-    /// Those of the usual names.
-    Auto,
-    /// These; none of them is no mask.
-    Named(Vec<String>),
-}
-
-impl MaskColumn {
-    /// As [`windrow::format::Options`] has it.
-    pub(crate) fn names(self) -> Option<Vec<String>> {
-        match self {
-            MaskColumn::Auto => None,
-            MaskColumn::Named(names) => Some(names),
-        }
-    }
-}
-
-impl<'py> FromPyObject<'_, 'py> for MaskColumn {
-    type Error = PyErr;
-
-    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if given.is_none() {
-            return Ok(MaskColumn::Named(Vec::new()));
-        }
-        match given.cast::<PyString>() {
-            Ok(name) => Ok(match text_of(&name) {
-                name if name == "auto" => MaskColumn::Auto,
-                name => MaskColumn::Named(vec![name]),
-            }),
-            Err(_) => given.extract::<Vec<String>>().map(MaskColumn::Named),
-        }
-    }
-}
-
 // `None`: a whole number that 128 bits cannot hold.
 fn whole(given: Borrowed<'_, '_, PyAny>) -> PyResult<Option<i128>> {
     match given.extract::<i128>() {

@@ -11,7 +11,7 @@ use crate::dataset::scaler::{name_of, read_fit};
 use crate::python::dtype::AnyDType;
 use crate::python::error::raise;
 use crate::python::given::of_argument;
-use crate::python::options::{Count, Id, MaskColumn, Names};
+use crate::python::options::{Count, Id, Names};
 use crate::python::said::{said, text_of};
 use crate::python::store_options::StoreOptions;
 
@@ -56,13 +56,16 @@ pub(crate) fn some<'a>(
 
 fn read(row: &OptionRow, value: &Bound<'_, PyAny>) -> PyResult<Value> {
     let (name, takes) = (row.name, row.takes);
-    if let Takes::NamesOrAuto(_) = takes {
-        return Ok(value.extract::<MaskColumn>()?.names().into());
-    }
     if value.is_none() {
-        return Ok(Value::Null);
+        // None of them is not the same as those that are found.
+        return Ok(if let Takes::NamesOrAuto(_) = takes { json!([]) } else { Value::Null });
     }
     Ok(match takes {
+        Takes::NamesOrAuto(_) => match value.cast::<PyString>().map(text_of) {
+            Ok(word) if word == "auto" => Value::Null,
+            Ok(name) => json!([name]),
+            Err(_) => value.extract::<Vec<String>>()?.into(),
+        },
         Takes::On | Takes::Off => value.extract::<bool>()?.into(),
         Takes::Number(_) => value.extract::<Count>()?.0.into(),
         Takes::Id(_) => value.extract::<Id>()?.named(value.py(), name)?.into(),
@@ -90,7 +93,6 @@ fn read(row: &OptionRow, value: &Bound<'_, PyAny>) -> PyResult<Value> {
             Ok(text) => text_of(text).into(),
             Err(_) => value.extract::<Count>()?.0.into(),
         },
-        Takes::NamesOrAuto(_) => Value::Null,
     })
 }
 

@@ -4,26 +4,21 @@ use std::path::Path;
 
 use windrow_core::format::{OptionRow, Takes};
 use windrow_core::source::{Condition, Given, Numbers, Op};
-use windrow_core::{DType, Error, Result};
+use windrow_core::{DType, Error, Result, option_rows};
 
 use crate::opening::dataset::Dataset;
 use crate::opening::paths::Paths;
 use crate::opening::select::Choose;
 
 /// Options that choose records of what is opened.
-pub static CHOOSING: &[OptionRow] = &[
-    OptionRow::new(
-        "select",
-        Takes::Each("WHICH"),
-        "Only these records: a slice as 0:1000:2, or a .npy file of record numbers, in its order, or of a mask. Of a plan that holds only \
-         a hash of its numbers, the file with them.",
-    ),
-    OptionRow::new(
-        "where",
-        Takes::Each("CONDITION"),
-        "Only records for which a column, or a key, says so: 'score>=0.8', 'lang==en'. Where both are given, of those that are selected.",
-    ),
-];
+pub static CHOOSING: &[OptionRow] = option_rows! {
+    /// Only these records: a slice as 0:1000:2, or a .npy file of record numbers, in its order, or of a mask. Of a plan that
+    /// holds only a hash of its numbers, the file with them.
+    select: Takes::Each("WHICH");
+    /// Only records for which a column, or a key, says so: 'score>=0.8', 'lang==en'. Where both are given, of those that are
+    /// selected.
+    where: Takes::Each("CONDITION");
+};
 
 impl Dataset {
     /// Records as a command line names them: some of these, then those for which all conditions hold; see [`CHOOSING`].

@@ -3,99 +3,54 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use windrow_core::format::{OptionRow, Takes};
-use windrow_core::{DType, Error, Result};
+use windrow_core::{DType, Error, Result, option_rows};
 
 use crate::prepare::write::{TOKENIZE_TO, write_options, writer};
 use crate::prepare::{MAX_SKIPPED, Remainder, TokenizeOptions};
 
 /// What tokenising takes, beside what the format that is written has of its own.
-pub static TOKENIZING: &[OptionRow] = &[
-    OptionRow::new("tokenizer", Takes::Text("T"), "A tokenizer.json, or bytes, cl100k_base, deepseek_v3, gpt2, llama3, o200k_base."),
-    OptionRow::new("to", Takes::Text("FORMAT"), "What to write.").or(|| TOKENIZE_TO.into()),
-    OptionRow::new(
-        "sample_size",
-        Takes::Number("N"),
-        "Pack documents into samples of N tokens; without it, each document is a record.",
-    ),
-    OptionRow::new(
-        "eos",
-        Takes::Text("auto|append|ID|none"),
-        "The ID to write after each document, where documents are packed or joined: auto is the tokenizer's own; or an ID, a token's \
-         name, none; append is auto with append_eos.",
-    )
-    .or(|| "auto".into()),
-    OptionRow::new("append_eos", Takes::On, "End documents with it where each is a record, too."),
-    OptionRow::new(
-        "text_field",
-        Takes::Text("KEY"),
-        "Key of the text, or its column: meta.text is the key text in the column meta; of WebDataset a suffix, as txt.",
-    )
-    .or(|| "text".into()),
-    OptionRow::new(
-        "mask_field",
-        Takes::Text("KEY"),
-        "Key of a loss mask beside the text, or its column: a list with 1 for each token that is learned, else 0. The text may \
-         be a list of token IDs then.",
-    ),
-    OptionRow::new(
-        "split",
-        Takes::Text("SPLIT"),
-        "Of folders that hold several splits, the one to read; of files those whose names say it; all joins them.",
-    ),
-    OptionRow::new(
-        "special_tokens",
-        Takes::On,
-        "Special tokens that are in the text become their IDs; by default text is text.",
-    ),
-    OptionRow::new(
-        "chat",
-        Takes::On,
-        "Each record is a conversation: the chat template makes its text, and what the assistant says is learned.",
-    ),
-    OptionRow::new(
-        "messages_field",
-        Takes::Text("KEY"),
-        "With chat: key of the messages; by default messages, else conversations.",
-    ),
-    OptionRow::new(
-        "chat_template",
-        Takes::Text("FILE|NAME"),
-        "With chat: a file with a Jinja template, or chatml, gemma, llama3, zephyr; by default the tokenizer's own.",
-    ),
-    OptionRow::new(
-        "chat_date",
-        Takes::Text("YYYY-MM-DD"),
-        "With chat: the day for templates that ask for it; by default today.",
-    ),
-    OptionRow::new(
-        "dtype",
-        Takes::DType,
-        "dtype of a stored ID; by default the smaller of uint16 and uint32 that holds the vocabulary (int32 for Megatron; \
-         flat-tokens are uint32).",
-    ),
-    OptionRow::new(
-        "remainder",
-        Takes::Words(&["drop", "pad"]),
-        "With samples of one size: what to do with the tokens at the end that fill no sample.",
-    )
-    .or(|| "drop".into()),
-    OptionRow::new(
-        "pad_value",
-        Takes::Id("ID"),
-        "Where the last sample is padded: the ID to fill with, by default the one that ends a document.",
-    ),
-    OptionRow::new(
-        "skip_corrupt",
-        Takes::On,
-        "Leave damaged records out, and count them: not JSON, not UTF-8, without a text, a conversation that its template refuses.",
-    ),
-    OptionRow::new(
-        "max_skipped",
-        Takes::Fraction,
-        "With skip_corrupt: the share of all records that may be left out; more of them are an error.",
-    )
-    .or(|| MAX_SKIPPED.into()),
-];
+pub static TOKENIZING: &[OptionRow] = option_rows! {
+    /// A tokenizer.json, or bytes, cl100k_base, deepseek_v3, gpt2, llama3, o200k_base.
+    tokenizer: Takes::Text("T");
+    /// What to write.
+    to: Takes::Text("FORMAT"), or TOKENIZE_TO;
+    /// Pack documents into samples of N tokens; without it, each document is a record.
+    sample_size: Takes::Number("N");
+    /// The ID to write after each document, where documents are packed or joined: auto is the tokenizer's own; or an ID, a
+    /// token's name, none; append is auto with append_eos.
+    eos: Takes::Text("auto|append|ID|none"), or "auto";
+    /// End documents with it where each is a record, too.
+    append_eos: Takes::On;
+    /// Key of the text, or its column: meta.text is the key text in the column meta; of WebDataset a suffix, as txt.
+    text_field: Takes::Text("KEY"), or "text";
+    /// Key of a loss mask beside the text, or its column: a list with 1 for each token that is learned, else 0. The text may
+    /// be a list of token IDs then.
+    mask_field: Takes::Text("KEY");
+    /// Of folders that hold several splits, the one to read; of files those whose names say it; all joins them.
+    split: Takes::Text("SPLIT");
+    /// Special tokens that are in the text become their IDs; by default text is text.
+    special_tokens: Takes::On;
+    /// Each record is a conversation: the chat template makes its text, and what the assistant says is learned.
+    chat: Takes::On;
+    /// With chat: key of the messages; by default messages, else conversations.
+    messages_field: Takes::Text("KEY");
+    /// With chat: a file with a Jinja template, or chatml, gemma, llama3, zephyr; by default the tokenizer's own.
+    chat_template: Takes::Text("FILE|NAME");
+    /// With chat: the day for templates that ask for it; by default today.
+    chat_date: Takes::Text("YYYY-MM-DD");
+    /// dtype of a stored ID; by default the smaller of uint16 and uint32 that holds the vocabulary (int32 for Megatron;
+    /// flat-tokens are uint32).
+    dtype: Takes::DType;
+    /// With samples of one size: what to do with the tokens at the end that fill no sample.
+    remainder: Takes::Words(&["drop", "pad"]), or "drop";
+    /// Where the last sample is padded: the ID to fill with, by default the one that ends a document.
+    pad_value: Takes::Id("ID");
+    /// Leave damaged records out, and count them: not JSON, not UTF-8, without a text, a conversation that its template
+    /// refuses.
+    skip_corrupt: Takes::On;
+    /// With skip_corrupt: the share of all records that may be left out; more of them are an error.
+    max_skipped: Takes::Fraction, or MAX_SKIPPED;
+};
 
 /// What turns lines, or texts, into token IDs.
 pub type Encoder = Box<dyn windrow_prepare::Encode + Send>;

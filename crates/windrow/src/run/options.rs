@@ -2,42 +2,37 @@
 
 use windrow_core::format::{OptionRow, Takes};
 use windrow_core::plan::LastBatch;
-use windrow_core::{Error, Result};
+use windrow_core::{Error, Result, option_rows};
 
 /// What a loader takes beside what it loads: size · order · ranks · budget · function · fields · delivery. Functions, groups of
 /// processes and what else only a program holds is not among them.
-pub static LOADER: &[OptionRow] = &[
-    OptionRow::new("batch_size", Takes::Number("N"), "Rows of a batch for each rank."),
-    OptionRow::new("global_batch_size", Takes::Number("N"), "Or rows of a batch for all ranks together."),
-    OptionRow::new(
-        "shuffle",
-        Takes::Text("ORDER"),
-        "`on`, `off`, or `blocks`, which reads neighbours together; with numbers as \
-         blocks:size=2048,lanes=64,rows=4,pool=16 or blocks:bytes=8MiB.",
-    )
-    .or(|| "on".into()),
-    OptionRow::new("seed", Takes::Number("S"), "Seed of the shuffle order and random crops.").or(|| 0.into()),
-    OptionRow::new("drop_last", Takes::Off, "Keep the last batch of an epoch when it is not full."),
-    OptionRow::new(
-        "last",
-        Takes::Words(&["repeat"]),
-        "Fill the last batch of an epoch with the first samples of the epoch.",
-    ),
-    OptionRow::new("rank", Takes::Number("R"), "This rank."),
-    OptionRow::new("world_size", Takes::Number("W"), "Number of ranks."),
-    OptionRow::new(
-        "epochs",
-        Takes::Number("N"),
-        "The number of epochs in the run; without it, the run has no end.",
-    ),
-    OptionRow::new("num_threads", Takes::Number("N"), "Threads that assemble batches ahead, 0 for none."),
-    OptionRow::new(
-        "map_name",
-        Takes::Text("NAME"),
-        "Name of the function that rows go through: states of another name are refused.",
-    ),
-    OptionRow::new("prefetch", Takes::Number("N"), "Batches kept ready.").or(|| 4.into()),
-];
+pub static LOADER: &[OptionRow] = option_rows! {
+    /// Rows of a batch for each rank.
+    batch_size: Takes::Number("N");
+    /// Or rows of a batch for all ranks together.
+    global_batch_size: Takes::Number("N");
+    /// `on`, `off`, or `blocks`, which reads neighbours together; with numbers as blocks:size=2048,lanes=64,rows=4,pool=16 or
+    /// blocks:bytes=8MiB.
+    shuffle: Takes::Text("ORDER"), or "on";
+    /// Seed of the shuffle order and random crops.
+    seed: Takes::Number("S"), or 0;
+    /// Keep the last batch of an epoch when it is not full.
+    drop_last: Takes::Off;
+    /// Fill the last batch of an epoch with the first samples of the epoch.
+    last: Takes::Words(&["repeat"]);
+    /// This rank.
+    rank: Takes::Number("R");
+    /// Number of ranks.
+    world_size: Takes::Number("W");
+    /// The number of epochs in the run; without it, the run has no end.
+    epochs: Takes::Number("N");
+    /// Threads that assemble batches ahead, 0 for none.
+    num_threads: Takes::Number("N");
+    /// Name of the function that rows go through: states of another name are refused.
+    map_name: Takes::Text("NAME");
+    /// Batches kept ready.
+    prefetch: Takes::Number("N"), or 4;
+};
 
 /// What to do with an epoch's last batch when it is not full, by the options of these names.
 ///

@@ -8,7 +8,7 @@ use windrow_core::view::{self, Overlong, Strategy, View};
 
 use crate::opening::dataset::Dataset;
 use crate::views::kind::{Cut, ViewKind};
-use crate::views::option::{is_default, view};
+use crate::views::option::{chosen, view};
 use crate::views::scope::Scope;
 
 view! {
@@ -24,43 +24,32 @@ view! {
     /// # Ok::<(), windrow::Error>(())
     /// ```
     pub struct Bins {
-        needs {
+        @needs {
             /// Positions of a row.
             length: u64,
         }
         /// Which row takes a record: the one with the least room that is enough, or the first with enough.
-        #[serde(default)]
+        #[kept = true]
         strategy: Strategy,
         /// What to do with records that are longer than a row.
-        #[serde(default, skip_serializing_if = "is_default")]
         overlong: Overlong,
         /// Which records may share a row: all, those of a block of 8 MiB, as blocks of an order read them, or N consecutive ones.
-        #[serde(default, skip_serializing_if = "is_default")]
         scope: Scope,
         /// Let documents of nearly the same length trade places in each epoch, so that others share a row.
-        #[serde(default, skip_serializing_if = "is_default")]
         reshuffle: bool,
         /// What fills free positions.
-        #[serde(default)]
+        #[kept = true]
         pad_value: i64,
         /// Only these tensors.
-        #[serde(default, skip_serializing_if = "is_default")]
         fields: Vec<String> as &[&str],
         /// What labels are: the token after each input, the input itself, or none.
-        #[serde(default, skip_serializing_if = "is_default")]
         labels: Labels,
     }
-    beside &[];
+    called "bins", "Whole records side by side in N positions";
 }
 
 impl ViewKind for Bins {
-    fn labels(&self) -> Option<Labels> {
-        Some(self.labels)
-    }
-
-    fn labels_mut(&mut self) -> Option<&mut Labels> {
-        Some(&mut self.labels)
-    }
+    chosen!(labels);
 
     fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {
         let collate = |most| {

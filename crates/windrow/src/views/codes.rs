@@ -5,151 +5,73 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use windrow_core::collate::{self, CodesLayout, Collate, Masks, Tags, TextCut};
-use windrow_core::format::{OptionRow, Takes};
+use windrow_core::format::Takes;
 use windrow_core::view::{Crop, Mode, View};
 use windrow_core::{Error, Result};
 
 use crate::views::kind::{Cut, ViewKind};
-use crate::views::option::{Given, default_of, is_default};
+use crate::views::option::{Given, view};
 
-/// Up to `length` frames of each track of codes `[T, C]`, from a random place or from its start, with its text, as a codec
-/// language model is trained. See [`Codes`](windrow_core::collate::Codes) for the tensors.
-///
-/// ```
-/// use windrow::{Codes, dev::collate::{CodesLayout, Masks}};
-/// # let dir = tempfile::tempdir().unwrap();
-/// # std::fs::write(dir.path().join("a.jsonl"), "{\"sequence\": [[1, 2], [3, 4]], \"text\": \"hi\"}\n").unwrap();
-/// # let options = windrow::format::Options { format: Some("series-jsonl".into()), ..Default::default() };
-/// # let tracks = windrow::open_with(dir.path().join("a.jsonl"), &options)?;
-/// let layout = CodesLayout { text_length: 4, masks: Masks::Lengths, ..CodesLayout::default() };
-/// let batch = tracks.codes(Codes::new(600).layout(layout))?.batch(&[0], 0)?;
-/// assert_eq!(batch.get::<i64>("src_tokens")?, [104, 105, 0, 0]);
-/// assert_eq!(batch.get::<i64>("tgt_tokens")?, [1026, 1026, 1, 1026, 3, 2, 1024, 1024]);
-/// # Ok::<(), windrow::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct Codes {
-    /// Frames of a sample at most.
-    pub length: u64,
-    /// Where a sample starts: at a random place, or where its record does.
-    #[serde(default)]
-    pub mode: Mode,
-    /// Special values, delays, masks, draws.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub layout: Box<CodesLayout>,
-}
-
-impl Codes {
-    /// As Dia takes them.
-    pub fn new(length: u64) -> Codes {
-        Codes { length, mode: Mode::default(), layout: Box::default() }
+view! {
+    /// Up to `length` frames of each track of codes `[T, C]`, from a random place or from its start, with its text, as a codec
+    /// language model is trained. See [`Codes`](windrow_core::collate::Codes) for the tensors.
+    ///
+    /// ```
+    /// use windrow::{Codes, dev::collate::{CodesLayout, Masks}};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # std::fs::write(dir.path().join("a.jsonl"), "{\"sequence\": [[1, 2], [3, 4]], \"text\": \"hi\"}\n").unwrap();
+    /// # let options = windrow::format::Options { format: Some("series-jsonl".into()), ..Default::default() };
+    /// # let tracks = windrow::open_with(dir.path().join("a.jsonl"), &options)?;
+    /// let layout = CodesLayout { text_length: 4, masks: Masks::Lengths, ..CodesLayout::default() };
+    /// let batch = tracks.codes(Codes::new(600).layout(layout))?.batch(&[0], 0)?;
+    /// assert_eq!(batch.get::<i64>("src_tokens")?, [104, 105, 0, 0]);
+    /// assert_eq!(batch.get::<i64>("tgt_tokens")?, [1026, 1026, 1, 1026, 3, 2, 1024, 1024]);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    pub struct Codes {
+        @needs {
+            /// Frames of a sample at most.
+            length: u64,
+        }
+        /// Where a sample starts: at a random place, or where its record does.
+        #[kept = true]
+        mode: Mode,
+        @holds {
+            /// Special values, delays, masks, draws.
+            layout: Box<CodesLayout> as CodesLayout,
+        }
     }
-
-    /// Where a sample starts: at a random place, or where its record does.
-    #[must_use]
-    pub fn mode(self, mode: Mode) -> Codes {
-        Codes { mode, ..self }
-    }
-
-    /// Special values, delays, masks, draws.
-    #[must_use]
-    pub fn layout(self, layout: CodesLayout) -> Codes {
-        Codes { layout: Box::new(layout), ..self }
-    }
-
-    /// What it takes, as front ends have it: what a layout holds is each an option.
-    pub(crate) const OPTIONS: &[&[OptionRow]] = &[&[
-        row("length", Takes::Number("N"), " Frames of a sample at most.", none),
-        row(
-            "mode",
-            Takes::Words(&["random", "start"]),
-            " Where a sample starts: at a random place, or where its record does.",
-            default_of::<Mode>,
-        ),
-        row(
-            "config",
-            Takes::Text("FILE"),
-            " Dia's config.json: lengths, channels, special values and delays.",
-            none,
-        ),
-        row(
-            "channels",
-            Takes::Number("N"),
-            " Channels of a batch; of half as many in the data each is used for two.",
-            none,
-        ),
-        row("text_length", Takes::Number("BYTES"), " Bytes of a prompt at most: 512.", none),
-        row(
-            "delay_pattern",
-            Takes::Numbers("FRAMES"),
-            " Frames by which each channel is delayed: 0, 1, 2, …, for 18 channels 0 to 8 twice.",
-            none,
-        ),
-        row(
-            "masks",
-            Takes::Words(&["dense", "lengths", "none"]),
-            " Dense masks, lengths of texts instead, or neither.",
-            default_of::<Masks>,
-        ),
-        row(
-            "keep_tail",
-            Takes::On,
-            " Keep the last codes of delayed channels: rows are longer by the longest delay.",
-            default_of::<bool>,
-        ),
-        row(
-            "unconditional",
-            Takes::Fraction,
-            " Fraction of samples without their prompt, drawn again each epoch.",
-            || 0.0.into(),
-        ),
-        row(
-            "tag_shuffle",
-            Takes::On,
-            " Put the prompt's comma-separated tags in random order.",
-            default_of::<bool>,
-        ),
-        row(
-            "tag_dropout",
-            Takes::Fraction,
-            " Leave each tag out with this probability, never all of them.",
-            || 0.0.into(),
-        ),
-        row("tag_limit", Takes::Number("N"), " Tags of a prompt at most.", none),
+    called "codes", "N frames of each track of codes, with its text";
+    beside {
+        /// Dia's config.json: lengths, channels, special values and delays.
+        config: Takes::Text("FILE");
+        /// Channels of a batch; of half as many in the data each is used for two.
+        channels: Takes::Number("N");
+        /// Bytes of a prompt at most: 512.
+        text_length: Takes::Number("BYTES");
+        /// Frames by which each channel is delayed: 0, 1, 2, …, for 18 channels 0 to 8 twice.
+        delay_pattern: Takes::Numbers("FRAMES");
+        /// Dense masks, lengths of texts instead, or neither.
+        masks: Takes::Words(&["dense", "lengths", "none"]), of Masks;
+        /// Keep the last codes of delayed channels: rows are longer by the longest delay.
+        keep_tail: Takes::On, of bool;
+        /// Fraction of samples without their prompt, drawn again each epoch.
+        unconditional: Takes::Fraction, or 0.0;
+        /// Put the prompt's comma-separated tags in random order.
+        tag_shuffle: Takes::On, of bool;
+        /// Leave each tag out with this probability, never all of them.
+        tag_dropout: Takes::Fraction, or 0.0;
+        /// Tags of a prompt at most.
+        tag_limit: Takes::Number("N");
         // `report` asks for the size that its pages show.
-        row(
-            "codebook_size",
-            Takes::WordsOr(&["auto", "none"], "N"),
-            " Codes must be below this; auto is the lowest special value.",
-            || "auto".into(),
-        )
-        .flag("codebook"),
-        row(
-            "text_cut",
-            Takes::Words(&["character", "byte"]),
-            " Where a longer prompt is cut.",
-            default_of::<TextCut>,
-        ),
-    ]];
-}
-
-impl From<u64> for Codes {
-    fn from(length: u64) -> Codes {
-        Codes::new(length)
+        /// Codes must be below this; auto is the lowest special value.
+        codebook_size: Takes::WordsOr(&["auto", "none"], "N"), or "auto", flag "codebook";
+        /// Where a longer prompt is cut.
+        text_cut: Takes::Words(&["character", "byte"]), of TextCut;
     }
-}
-
-fn none() -> Value {
-    Value::Null
-}
-
-const fn row(name: &'static str, takes: Takes, help: &'static str, default: fn() -> Value) -> OptionRow {
-    OptionRow::new(name, takes, help).or(default)
+    arranged by arrange;
 }
 
 /// Puts what a configuration declares, and the other options, where the recipe has it.
@@ -157,7 +79,7 @@ const fn row(name: &'static str, takes: Takes, help: &'static str, default: fn()
 /// # Errors
 /// `Config` for a wrong configuration, and for a length that neither of them gives; `NotFound`, `Io` for one that cannot
 /// be read.
-pub(crate) fn arrange(mut given: Given) -> Result<Given> {
+fn arrange(mut given: Given) -> Result<Given> {
     let (layout, length) = match given.remove("config") {
         None => (CodesLayout::default(), None),
         Some(Value::String(path)) => config_file(Path::new(&path))?,

@@ -12,15 +12,15 @@ use crate::views::option::view;
 view! {
     /// Up to `length` values of each record, from a random place or from its start. `values`, `lengths`.
     pub struct Crop {
-        needs {
+        @needs {
             /// Values of a sample.
             length: u64,
         }
         /// Where a sample starts: at a random place, or where its record does.
-        #[serde(default)]
+        #[kept = true]
         mode: Mode,
     }
-    beside &[];
+    called "crop", "N values of each record, from a random place";
 }
 
 impl ViewKind for Crop {

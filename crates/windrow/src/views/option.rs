@@ -1,7 +1,6 @@
 //! An option of a view as a row of a table: what it is called, what it takes, what it does. Front ends make arguments of
 //! the rows, so an option that a view declares is in all of them.
 
-use serde::Serialize;
 use serde_json::{Map, Value};
 use windrow_core::collate::{DocumentsLayout, Labels};
 use windrow_core::format::{OptionRow, Takes};
@@ -79,11 +78,6 @@ pub(crate) trait Taken {
     const TAKES: Takes;
 }
 
-/// What front ends show where an option is not given.
-pub(crate) fn default_of<T: Default + Serialize>() -> Value {
-    serde_json::to_value(T::default()).unwrap_or_default()
-}
-
 macro_rules! taken {
     ($($Type:ty: $takes:expr;)*) => {
         $(impl Taken for $Type {
@@ -132,6 +126,12 @@ impl<T> Set<T> for Option<T> {
     }
 }
 
+impl<T> Set<T> for Box<T> {
+    fn of(given: T) -> Box<T> {
+        Box::new(given)
+    }
+}
+
 impl Set<&str> for Option<String> {
     fn of(given: &str) -> Option<String> {
         Some(given.to_string())
@@ -161,17 +161,28 @@ macro_rules! given {
 }
 pub(crate) use given;
 
+/// The first of some.
+macro_rules! first {
+    ($first:expr $(, $rest:expr)*) => {
+        $first
+    };
+}
+pub(crate) use first;
+
 /// Declares a view: its options are the fields of its recipe, a setter each, and the rows of its table; `beside` are rows
-/// whose values are in a field of another name. `as` is what the setter takes instead of
-/// the field, `=` the flag of the command line where the name is taken there.
+/// whose values are in a field of another name, which `@holds` names. `as` is what the setter takes instead of the field, `=` the
+/// flag of the command line where the name is taken there. A recipe says what is not at its default, and what is `kept`.
 macro_rules! view {
     (
         $(#[$about:meta])*
         pub struct $View:ident {
-            $(needs { $(#[doc = $needs:literal])* $needed:ident: $Needed:ty, })?
-            $($(#[doc = $help:literal])* #[serde($($serde:tt)*)] $name:ident: $Type:ty $(as $Given:ty)? $(= $flag:literal)?,)*
+            $(@needs { $(#[doc = $needs:literal])* $needed:ident: $Needed:ty, })?
+            $($(#[doc = $help:literal])* $(#[kept = $kept:tt])? $name:ident: $Type:ty $(as $Given:ty)? $(= $flag:literal)?,)*
+            $(@holds { $(#[doc = $holds:literal])* $held:ident: $Held:ty as $Holds:ty, })?
         }
-        beside $beside:expr;
+        called $called:literal, $summary:literal;
+        $(beside { $($beside:tt)* })?
+        $(arranged by $arrange:expr;)?
     ) => {
         $(#[$about])*
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -179,7 +190,13 @@ macro_rules! view {
         #[non_exhaustive]
         pub struct $View {
             $($(#[doc = $needs])* pub $needed: $Needed,)?
-            $($(#[doc = $help])* #[serde($($serde)*)] pub $name: $Type,)*
+            $($(#[doc = $help])*
+            #[serde(default)]
+            #[cfg_attr(not(any($($kept)?)), serde(skip_serializing_if = "crate::views::option::is_default"))]
+            pub $name: $Type,)*
+            $($(#[doc = $holds])*
+            #[serde(default, skip_serializing_if = "crate::views::option::is_default")]
+            pub $held: $Held,)?
         }
 
         impl $View {
@@ -195,24 +212,27 @@ macro_rules! view {
                 self
             })*
 
-            /// What it takes, as front ends have it.
-            pub(crate) const OPTIONS: &[&[windrow_core::format::OptionRow]] = &[
-                &[
-                    $(windrow_core::format::OptionRow::new(
-                        stringify!($needed),
-                        <$Needed as crate::views::option::Taken>::TAKES,
-                        concat!($($needs),*),
-                    ),)?
-                    $(windrow_core::format::OptionRow::new(
-                        stringify!($name),
-                        <$Type as crate::views::option::Taken>::TAKES,
-                        concat!($($help),*),
-                    )
-                    .or(crate::views::option::default_of::<$Type>)
-                    $(.flag($flag))?,)*
+            $($(#[doc = $holds])*
+            #[must_use]
+            pub fn $held(mut self, $held: $Holds) -> $View {
+                self.$held = crate::views::option::Set::of($held);
+                self
+            })?
+
+            /// What front ends have of it.
+            pub(crate) const INFO: crate::views::option::ViewInfo = crate::views::option::ViewInfo {
+                name: $called,
+                help: $summary,
+                number: crate::views::option::first!($(Some(stringify!($needed)),)? None),
+                options: &[
+                    windrow_core::option_rows! {
+                        $($(#[doc = $needs])* $needed: <$Needed as crate::views::option::Taken>::TAKES;)?
+                        $($(#[doc = $help])* $name: <$Type as crate::views::option::Taken>::TAKES, of $Type $(, flag $flag)?;)*
+                    },
+                    windrow_core::option_rows! { $($($beside)*)? },
                 ],
-                $beside,
-            ];
+                arrange: crate::views::option::first!($($arrange,)? Ok),
+            };
         }
 
         $(impl From<$Needed> for $View {
@@ -223,3 +243,23 @@ macro_rules! view {
     };
 }
 pub(crate) use view;
+
+/// Where a view has `labels`, or a `scaler`, which can be chosen again.
+macro_rules! chosen {
+    (labels) => {
+        fn labels(&self) -> Option<Labels> {
+            Some(self.labels)
+        }
+
+        crate::views::option::chosen!(labels_mut, labels, Labels);
+    };
+    (scaler) => {
+        crate::views::option::chosen!(scaler_mut, scaler, Scaler);
+    };
+    ($at:ident, $field:ident, $Type:ty) => {
+        fn $at(&mut self) -> Option<&mut $Type> {
+            Some(&mut self.$field)
+        }
+    };
+}
+pub(crate) use chosen;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use windrow_core::collate::{Collate, Documents, DocumentsLayout, Labels, Positions, Shifted};
-use windrow_core::format::{OptionRow, Takes};
+use windrow_core::format::{Takes, default_of};
 use windrow_core::plan::Feed;
 use windrow_core::source::{Runs, SharedSource, Source};
 use windrow_core::view::{self, View};
@@ -12,7 +12,7 @@ use windrow_core::{Error, Lengths, Result};
 
 use crate::opening::dataset::Dataset;
 use crate::views::kind::{Cut, ViewKind};
-use crate::views::option::{Given, default_of, is_default, view};
+use crate::views::option::{Given, chosen, view};
 use crate::views::scope::Scope;
 
 view! {
@@ -34,50 +34,41 @@ view! {
     /// # Ok::<(), windrow::Error>(())
     /// ```
     pub struct Pack {
-        needs {
+        @needs {
             /// Inputs of a block.
             length: u64,
         }
         /// The ID to put after each record in the blocks; with documents it ends one wherever it is.
-        #[serde(default, skip_serializing_if = "is_default")]
         eos: Option<i64> as i64,
         /// Make every token a target of one row, its input the token before, or 0 where the row or a record begins.
-        #[serde(default, skip_serializing_if = "is_default")]
         shifted: bool,
         /// Keep documents apart: position_ids, segment_ids, cu_seqlens. A document is a record, or ends with eos.
-        #[serde(default, skip_serializing_if = "is_default")]
         documents: Option<DocumentsLayout> as DocumentsLayout,
         /// Join documents in another order in each epoch, so that others share a block. A document is a record.
-        #[serde(default, skip_serializing_if = "is_default")]
         reshuffle: bool,
         /// Which documents change places: all, those of a block of 2 MiB (at least 256), as blocks of an order read them, or N
         /// consecutive ones.
-        #[serde(default, skip_serializing_if = "is_default")]
         scope: Option<Scope> as Scope,
         /// Only these tensors, of rows with documents or shifted inputs.
-        #[serde(default, skip_serializing_if = "is_default")]
         fields: Vec<String> as &[&str],
         /// What labels are: the token after each input, the input itself, or none.
-        #[serde(default, skip_serializing_if = "is_default")]
         labels: Labels,
     }
-    beside &[
-        OptionRow::new(
-            "positions",
-            Takes::Words(&["block", "document"]),
-            " What positions of documents count from: the first token of each in the block, or its very first.",
-        )
-        .or(default_of::<Positions>),
-        OptionRow::new("ignore_index", Takes::Id("ID"), " The label of what documents do not learn.")
-            .or(|| Labels::IGNORED.into()),
-    ];
+    called "pack", "Blocks of N inputs over the joined records";
+    beside {
+        /// What positions of documents count from: the first token of each in the block, or its very first.
+        positions: Takes::Words(&["block", "document"]), of Positions;
+        /// The label of what documents do not learn.
+        ignore_index: Takes::Id("ID"), or Labels::IGNORED;
+    }
+    arranged by arrange;
 }
 
 /// Puts the options of documents where the recipe has them.
 ///
 /// # Errors
 /// `Config` for options of documents without documents.
-pub(crate) fn arrange(mut given: Given) -> Result<Given> {
+fn arrange(mut given: Given) -> Result<Given> {
     let mut layout = Map::new();
     for (name, default) in
         [("positions", default_of::<Positions>()), ("ignore_index", Labels::IGNORED.into())]
@@ -107,9 +98,7 @@ impl ViewKind for Pack {
         (!self.shifted).then_some(self.labels)
     }
 
-    fn labels_mut(&mut self) -> Option<&mut Labels> {
-        Some(&mut self.labels)
-    }
+    chosen!(labels_mut, labels, Labels);
 
     fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {
         let collate = self.collate(data)?;

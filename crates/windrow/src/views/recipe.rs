@@ -7,12 +7,12 @@ use windrow_core::source::{Custom, Nan};
 use windrow_core::{Error, Result};
 
 use crate::views::bins::Bins;
-use crate::views::codes::{self, Codes};
+use crate::views::codes::Codes;
 use crate::views::crop::Crop;
 use crate::views::cursor::Cursor;
 use crate::views::kind::ViewKind;
 use crate::views::option::{self, ViewInfo};
-use crate::views::pack::{self, Pack};
+use crate::views::pack::Pack;
 use crate::views::records::Records;
 use crate::views::rows::Rows;
 use crate::views::scaler::Scaler;
@@ -46,62 +46,14 @@ pub enum ViewRecipe {
 
 /// The views that front ends have, in the order of their help.
 pub static VIEWS: &[ViewInfo] = &[
-    ViewInfo {
-        name: "pack",
-        help: "Blocks of N inputs over the joined records",
-        number: Some("length"),
-        options: Pack::OPTIONS,
-        arrange: pack::arrange,
-    },
-    ViewInfo {
-        name: "records",
-        help: "One row of N inputs per record",
-        number: Some("length"),
-        options: Records::OPTIONS,
-        arrange: Ok,
-    },
-    ViewInfo {
-        name: "windows",
-        help: "Sliding windows of N inputs before what is predicted",
-        number: Some("context_length"),
-        options: Windows::OPTIONS,
-        arrange: Ok,
-    },
-    ViewInfo {
-        name: "crop",
-        help: "N values of each record, from a random place",
-        number: Some("length"),
-        options: Crop::OPTIONS,
-        arrange: Ok,
-    },
-    ViewInfo {
-        name: "codes",
-        help: "N frames of each track of codes, with its text",
-        number: Some("length"),
-        options: Codes::OPTIONS,
-        arrange: codes::arrange,
-    },
-    ViewInfo {
-        name: "bins",
-        help: "Whole records side by side in N positions",
-        number: Some("length"),
-        options: Bins::OPTIONS,
-        arrange: Ok,
-    },
-    ViewInfo {
-        name: "segments",
-        help: "Records one after the other in N positions, split where a row is full",
-        number: Some("length"),
-        options: Segments::OPTIONS,
-        arrange: Ok,
-    },
-    ViewInfo {
-        name: "rows",
-        help: "Records whole, of data whose records are rows or JSON",
-        number: None,
-        options: Rows::OPTIONS,
-        arrange: Ok,
-    },
+    Pack::INFO,
+    Records::INFO,
+    Windows::INFO,
+    Crop::INFO,
+    Codes::INFO,
+    Bins::INFO,
+    Segments::INFO,
+    Rows::INFO,
 ];
 
 impl ViewRecipe {

@@ -9,7 +9,7 @@ use windrow_core::format::Takes;
 use windrow_core::view::{self, View};
 
 use crate::views::kind::{Cut, ViewKind};
-use crate::views::option::{Taken, is_default, view};
+use crate::views::option::{Taken, chosen, view};
 
 view! {
     /// One row per record, from its first `length + 1` values. `input_ids`, `labels`, `loss_masks`: `[length]`.
@@ -23,24 +23,21 @@ view! {
     /// # Ok::<(), windrow::Error>(())
     /// ```
     pub struct Records {
-        needs {
+        @needs {
             /// Inputs of a row.
             length: u64,
         }
         /// What fills free positions.
-        #[serde(default)]
+        #[kept = true]
         pad_value: i64,
         /// How long rows are: length, or as long as the longest of their batch.
-        #[serde(default, skip_serializing_if = "is_default")]
         pad: Pad,
         /// How many rows of about the same length come together.
-        #[serde(default, skip_serializing_if = "is_default")]
         group: Option<u64> as u64,
         /// What labels are: the token after each input, the input itself, or none.
-        #[serde(default, skip_serializing_if = "is_default")]
         labels: Labels,
     }
-    beside &[];
+    called "records", "One row of N inputs per record";
 }
 
 /// How long the rows of a batch are.
@@ -59,13 +56,7 @@ impl Taken for Pad {
 }
 
 impl ViewKind for Records {
-    fn labels(&self) -> Option<Labels> {
-        Some(self.labels)
-    }
-
-    fn labels_mut(&mut self) -> Option<&mut Labels> {
-        Some(&mut self.labels)
-    }
+    chosen!(labels);
 
     fn group(&self) -> Option<(u64, u64)> {
         self.group.map(|rows| (self.length, rows))

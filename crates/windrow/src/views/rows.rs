@@ -9,7 +9,7 @@ use windrow_core::{Error, Result};
 use windrow_formats::key_rows;
 
 use crate::views::kind::{Cut, ViewKind};
-use crate::views::option::{is_default, view};
+use crate::views::option::view;
 
 view! {
     /// Records whole, as they are: rows of columns, or JSON. A batch holds a [`Value`](crate::Value) for each of its rows, in
@@ -35,13 +35,11 @@ view! {
     /// ```
     pub struct Rows {
         /// Only these columns or keys, in this order.
-        #[serde(default, skip_serializing_if = "is_default")]
         columns: Option<Vec<String>> as &[&str] = "row_columns",
         /// Make a batch of columns: of numbers tensors, of anything else lists.
-        #[serde(default, skip_serializing_if = "is_default")]
         stack: bool,
     }
-    beside &[];
+    called "rows", "Records whole, of data whose records are rows or JSON";
 }
 
 /// Only these columns; all of them where none is named.

@@ -8,40 +8,33 @@ use windrow_core::source::{Fit, Nan, Per};
 use windrow_core::view::{self, View};
 
 use crate::views::kind::{Cut, ViewKind};
-use crate::views::option::{is_default, view};
+use crate::views::option::{chosen, view};
 use crate::views::scaler::{Scaler, Statistics};
 
 view! {
     /// Records one after the other in rows of `length`, split where a row is full; with `buckets`, rows of those lengths.
     /// See [`Pairs`](windrow_core::collate::Pairs) for the tensors.
     pub struct Segments {
-        needs {
+        @needs {
             /// Positions of the longest row.
             length: u64,
         }
         /// Lengths that a row may have instead.
-        #[serde(default, skip_serializing_if = "is_default")]
         buckets: Vec<u64>,
         /// What each whole record is scaled by.
-        #[serde(default, skip_serializing_if = "is_default")]
         scaler: Scaler,
         /// What NaN and infinity do.
-        #[serde(default, skip_serializing_if = "is_default")]
         nan: Nan,
         /// The part of each record that statistics come from; all of it where none is given.
-        #[serde(default, skip_serializing_if = "is_default")]
         fit: Option<Fit> as Fit,
         /// What shares statistics: a series, each channel of it, or each window by its context.
-        #[serde(default, skip_serializing_if = "is_default")]
         per: Per,
         /// Only these tensors.
-        #[serde(default, skip_serializing_if = "is_default")]
         fields: Vec<String> as &[&str],
         /// What labels are: the token after each input, the input itself, or none.
-        #[serde(default, skip_serializing_if = "is_default")]
         labels: Labels,
     }
-    beside &[];
+    called "segments", "Records one after the other in N positions, split where a row is full";
 }
 
 impl ViewKind for Segments {
@@ -49,17 +42,9 @@ impl ViewKind for Segments {
         Statistics { scaler: &self.scaler, nan: self.nan, fit: self.fit, per: self.per, context: None }
     }
 
-    fn scaler_mut(&mut self) -> Option<&mut Scaler> {
-        Some(&mut self.scaler)
-    }
+    chosen!(scaler);
 
-    fn labels(&self) -> Option<Labels> {
-        Some(self.labels)
-    }
-
-    fn labels_mut(&mut self) -> Option<&mut Labels> {
-        Some(&mut self.labels)
-    }
+    chosen!(labels);
 
     fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {
         let mut collate =

@@ -12,7 +12,7 @@ use windrow_core::{Error, Result};
 use crate::opening::dataset::Dataset;
 use crate::opening::formats::format_info;
 use crate::views::kind::{Cut, ViewKind};
-use crate::views::option::{Taken, is_default, view};
+use crate::views::option::{Taken, chosen, view};
 use crate::views::scaler::{Scaler, Statistics};
 
 view! {
@@ -27,51 +27,40 @@ view! {
     /// # Ok::<(), windrow::Error>(())
     /// ```
     pub struct Windows {
-        needs {
+        @needs {
             /// Inputs before the prediction.
             context_length: u64,
         }
         /// Inputs to predict, after the context.
-        #[serde(default)]
+        #[kept = true]
         prediction_length: u64,
         /// Values from one window to the next; where none is given, the window's width.
-        #[serde(default, skip_serializing_if = "is_default")]
         stride: Option<u64> as u64,
         /// What to do with the values after a record's last full window.
-        #[serde(default)]
+        #[kept = true]
         tail: Tail,
         /// What each whole record is scaled by.
-        #[serde(default, skip_serializing_if = "is_default")]
         scaler: Scaler,
         /// What NaN and infinity do.
-        #[serde(default, skip_serializing_if = "is_default")]
         nan: Nan,
         /// The part of each record that statistics come from; all of it where none is given, which looks ahead of a window.
-        #[serde(default, skip_serializing_if = "is_default")]
         fit: Option<Fit> as Fit,
         /// What shares statistics: a series, each channel of it, or each window by its context.
-        #[serde(default, skip_serializing_if = "is_default")]
         per: Per,
         /// What windows of records of several channels are of: all channels together, or each channel apart, as a series of its own.
-        #[serde(default, skip_serializing_if = "is_default")]
         channels: Channels = "window_channels",
         /// Where windows begin: a stride apart, as many at random places, or one that ends with each series.
-        #[serde(default, skip_serializing_if = "is_default")]
         starts: Starts,
         /// Which labels are learned.
-        #[serde(default, skip_serializing_if = "is_default")]
         loss_on: LossOn,
         /// What labels are: the token after each input, the input itself, or none.
-        #[serde(default, skip_serializing_if = "is_default")]
         labels: Labels,
         /// What to put beside the values: item, channel, start, loc, scale, time_features and the features of a record by their names.
-        #[serde(default, skip_serializing_if = "is_default")]
         fields: Vec<String> as &[&str],
         /// The frequency of times for time_features, where the data does not say it: h, 15min, D, MS.
-        #[serde(default, skip_serializing_if = "is_default")]
         freq: Option<String> as &str,
     }
-    beside &[];
+    called "windows", "Sliding windows of N inputs before what is predicted";
 }
 
 /// What the windows of records of several channels are of.
@@ -118,17 +107,9 @@ impl ViewKind for Windows {
         self.starts == Starts::Random
     }
 
-    fn scaler_mut(&mut self) -> Option<&mut Scaler> {
-        Some(&mut self.scaler)
-    }
+    chosen!(scaler);
 
-    fn labels(&self) -> Option<Labels> {
-        Some(self.labels)
-    }
-
-    fn labels_mut(&mut self) -> Option<&mut Labels> {
-        Some(&mut self.labels)
-    }
+    chosen!(labels);
 
     fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {
         let width = self
