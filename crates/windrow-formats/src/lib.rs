@@ -35,6 +35,7 @@
 //! * `arrays`: shared by npy and npz: which records an array holds;
 //! * `converted`: shared by text formats of series: converted once into a file of the cache;
 //! * `empty_part`: shared: parts of data without a record;
+//! * `foreign`: what other programs write and windrow does not read, or not so;
 //! * `firsts`: shared: records of several files, numbered one file after the other;
 //! * `in_files`: shared: formats whose data are files of one kind; `FileKind` is the short way to add one;
 //! * `index_json`: shared by mds and litdata: folders with an `index.json`;
@@ -59,6 +60,7 @@ mod datatrove;
 mod empty_part;
 mod firsts;
 mod forager;
+mod foreign;
 mod gluonts;
 mod in_files;
 mod index_json;

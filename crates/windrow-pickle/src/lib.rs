@@ -38,5 +38,5 @@ pub use array::{Array, Data};
 pub use described::{Tensor, Tree, described, described_tree, streamed, streamed_tree};
 pub use machine::Machine;
 pub use names::{Name, TimeName};
-pub use torch::{Saved, SavedTensor, TorchSave};
+pub use torch::{Saved, SavedTensor, TORCH_STREAM, TorchSave};
 pub use value::Value;

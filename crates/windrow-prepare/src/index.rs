@@ -82,9 +82,9 @@ pub fn index_from(
 ) -> Result<Report> {
     let format = line_index(table)?;
     format.check_folder_name("index_folder", &options.index_folder)?;
-    let inputs = inputs_below(Places(stores), lines_below, &options.index_folder)?;
+    let inputs = inputs_below(table, Places(stores), lines_below, &options.index_folder)?;
     if inputs.is_empty() && !options.allow_empty {
-        return Err(lines::no_line_files(Places(stores).root(lines_below)?.as_ref()));
+        return Err(lines::no_line_files(table, Places(stores).root(lines_below)?.as_ref()));
     }
     let wanted = wanted(format, &inputs, options);
     publish(format, base, options, wanted, |work, wanted| {
@@ -123,16 +123,21 @@ pub(crate) fn publish(
 }
 
 /// The JSONL files below a folder, without what an index of this name expanded there: the new one takes its place.
-pub(crate) fn inputs_below(places: Places<'_>, base: &Path, index_folder: &str) -> Result<Vec<Input>> {
+pub(crate) fn inputs_below(
+    table: Table,
+    places: Places<'_>,
+    base: &Path,
+    index_folder: &str,
+) -> Result<Vec<Input>> {
     let store = places.root(base)?;
     if !store.entry("")?.is_folder {
         return Err(Error::config("expected a folder, found a file")
             .at(base)
             .hint("name the folder that it is in"));
     }
-    let of = |entry: &Entry| Input::of(places, &base.join(&entry.key), &entry.key);
+    let of = |entry: &Entry| Input::of(table, places, &base.join(&entry.key), &entry.key);
     let expanded = format!("{index_folder}/{EXPANDED}/");
-    let found = lines::line_files(store.as_ref())?;
+    let found = lines::line_files(table, store.as_ref())?;
     found.iter().filter(|entry| !entry.key.starts_with(&expanded)).map(of).collect()
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use windrow_core::format::foreign;
+use windrow_core::format::{Table, foreign};
 use windrow_core::manifest::FileRow;
 use windrow_core::output::hex;
 use windrow_core::store::{
@@ -20,6 +20,8 @@ use super::places::Places;
 /// An input as it was found when the task began.
 #[derive(Clone)]
 pub(super) struct Input {
+    /// The formats, which say what is no text.
+    table: Table,
     /// Where it lies.
     pub(super) file: PathBuf,
     /// The store whose root it is; `None` of a pipe.
@@ -38,7 +40,7 @@ impl Input {
     ///
     /// # Errors
     /// `NotFound`, `Unsupported` when it is not a file, `Corrupt` when its name promises a compression that its bytes lack.
-    pub(super) fn of(places: Places<'_>, file: &Path, name: &str) -> Result<Self> {
+    pub(super) fn of(table: Table, places: Places<'_>, file: &Path, name: &str) -> Result<Self> {
         let store = places.root_by_position(file)?;
         let object = store.open("")?;
         let compression = Compression::of(object.as_ref())?;
@@ -53,7 +55,7 @@ impl Input {
         }
         // What the stream holds is looked at line by line.
         if compression.is_none() {
-            foreign::refuse_as_text(object.as_ref())?;
+            foreign::refuse_as_text(foreign::listed(table), object.as_ref())?;
         }
         let row = FileRow {
             name: name.to_string(),
@@ -63,6 +65,7 @@ impl Input {
             ..FileRow::default()
         };
         Ok(Input {
+            table,
             file: file.to_path_buf(),
             store: Some(store),
             row,
@@ -76,14 +79,15 @@ impl Input {
     ///
     /// # Errors
     /// As [`Input::of`].
-    pub(super) fn of_any(places: Places<'_>, file: &Path, name: &str) -> Result<Self> {
+    pub(super) fn of_any(table: Table, places: Places<'_>, file: &Path, name: &str) -> Result<Self> {
         if is_url(file) || !is_read_once(file) {
-            return Input::of(places, file, name);
+            return Input::of(table, places, file, name);
         }
         let random = RandomState::new().build_hasher().finish();
         let etag = Some(format!("pipe {}", hex(random)));
         let row = FileRow { name: name.to_string(), etag, ..FileRow::default() };
         Ok(Input {
+            table,
             file: file.to_path_buf(),
             store: None,
             row,
@@ -172,7 +176,8 @@ impl Input {
         let compression = Compression::of_head(&head);
         let name = self.file.display().to_string();
         if compression.is_none() {
-            foreign::refuse_as_text(Memory::new().with(&name, &head[..]).open(&name)?.as_ref())?;
+            let object = Memory::new().with(&name, &head[..]).open(&name)?;
+            foreign::refuse_as_text(foreign::listed(self.table), object.as_ref())?;
         }
         let whole = io::Cursor::new(head).chain(pipe);
         let reader: Box<dyn Read + Send> = match compression {

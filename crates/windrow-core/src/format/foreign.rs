@@ -1,83 +1,103 @@
-//! What other programs write, and this build does not read or does not read so, by its first bytes or by its name: so that errors
-//! can say what was found, and so that nothing of it is taken for IDs or for text.
-//!
-//! Raw IDs may begin with any bytes. So a magic number of a few bytes is never enough: what follows it, or is at the
-//! end, has to agree.
+//! What other programs write, and this build does not read or does not read so, as the formats of a table list it: so that errors can
+//! say what was found, and so that nothing of it is taken for text.
 
+use super::Format;
 use crate::error::{Error, Result};
-use crate::store::{Compression, Object, begins_to_expand};
+use crate::store::Object;
 
-/// How a file of torch.save begins that is not an archive: a pickle of a long number.
-pub const TORCH_STREAM: &[u8] =
-    &[0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, b'.'];
+/// How to come to what is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Hint {
+    /// What an error says.
+    pub text: &'static str,
+    /// Whether it is read under another name, or with what belongs to it.
+    pub is_read: bool,
+}
+
+impl Hint {
+    /// Of what is read under another name, or with what belongs to it.
+    pub const fn read(text: &'static str) -> Hint {
+        Hint { text, is_read: true }
+    }
+
+    /// Of what is not read where no name of the file would change that.
+    pub const fn unread(text: &'static str) -> Hint {
+        Hint { text, is_read: false }
+    }
+}
 
 /// One kind of file.
+#[derive(Clone, Copy, Debug)]
 pub struct Foreign {
     /// What it is called in a sentence.
     pub name: &'static str,
     /// How to come to what is read.
-    pub hint: &'static str,
+    pub hint: Hint,
     /// What names of such files end in, in small letters.
-    suffixes: &'static [&'static str],
-    /// Whether the bytes are such a file's.
-    fits: fn(&Seen<'_>) -> bool,
+    pub suffixes: &'static [&'static str],
+    /// Whether the bytes are such a file's. A magic number of a few bytes is never enough, as raw IDs may begin with any: what follows
+    /// it, or is at the end, has to agree.
+    pub fits: fn(&Seen<'_>) -> bool,
 }
 
 impl Foreign {
     /// That it is this, and is not read where no name of the file would change that.
     pub fn described(&self) -> String {
-        if self.is_read() {
+        if self.hint.is_read {
             format!("it is {}", self.name)
         } else {
             format!("it is {}, which this build does not read", self.name)
         }
     }
 
-    /// Whether it is read under another name, or with what belongs to it.
-    pub fn is_read(&self) -> bool {
-        ![EXPAND, WITH_ITS_LIBRARY, WEIGHTS].contains(&self.hint)
-    }
-
     /// The error that a file is this one instead of what was `expected`.
     pub fn instead_of(&self, expected: &str, object: &dyn Object) -> Error {
         Error::unsupported(format!("expected {expected}, found {}", self.name))
             .at(object.name())
-            .hint(self.hint)
+            .hint(self.hint.text)
     }
+}
+
+/// What the formats of a table list.
+pub fn listed(table: &[&dyn Format]) -> &'static [Foreign] {
+    table.iter().map(|format| format.info().foreign).find(|kinds| !kinds.is_empty()).unwrap_or_default()
 }
 
 /// What an object is, by its bytes; `None` for what may be raw numbers or text.
 ///
 /// # Errors
 /// `Io`.
-pub fn of(object: &dyn Object) -> Result<Option<&'static Foreign>> {
+pub fn of(kinds: &'static [Foreign], object: &dyn Object) -> Result<Option<&'static Foreign>> {
     let size = object.size();
     let (mut head, mut tail) = (Vec::new(), Vec::new());
     let part = |most: u64| size.min(most) as usize;
     let head = object.read(0, part(HEAD), &mut head)?;
     let tail = object.read(size - part(TAIL) as u64, part(TAIL), &mut tail)?;
     let seen = Seen { head, tail, size, object };
-    Ok(FOREIGN.iter().find(|kind| (kind.fits)(&seen)))
+    Ok(kinds.iter().find(|kind| (kind.fits)(&seen)))
 }
 
 /// What a file is by its name alone.
-pub fn named(name: &str) -> Option<&'static Foreign> {
+pub fn named(kinds: &'static [Foreign], name: &str) -> Option<&'static Foreign> {
     let name = name.to_ascii_lowercase();
     // Shards may have their numbers behind it.
     let shard = |c: char| c.is_ascii_digit() || c == '-';
     let name =
         name.trim_end_matches(shard).strip_suffix("-of").map_or(name.as_str(), |n| n.trim_end_matches(shard));
-    FOREIGN.iter().find(|kind| kind.suffixes.iter().any(|suffix| name.ends_with(suffix)))
+    kinds.iter().find(|kind| kind.suffixes.iter().any(|suffix| name.ends_with(suffix)))
 }
 
 /// The first of these names that says such a kind of data.
-pub fn among<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<(&'n str, &'static Foreign)> {
-    names.find_map(|name| Some((name, named(name)?)))
+pub fn among<'n>(
+    kinds: &'static [Foreign],
+    mut names: impl Iterator<Item = &'n str>,
+) -> Option<(&'n str, &'static Foreign)> {
+    names.find_map(|name| Some((name, named(kinds, name)?)))
 }
 
 /// A name without the suffix of a compression that is not read, and which one that is.
-pub fn compressed(name: &str) -> Option<(&str, &'static Foreign)> {
-    let kind = named(name).filter(|kind| [".bz2", ".xz", ".lz4"].contains(&kind.suffixes[0]))?;
+pub fn compressed<'n>(kinds: &'static [Foreign], name: &'n str) -> Option<(&'n str, &'static Foreign)> {
+    let kind = named(kinds, name).filter(|kind| [".bz2", ".xz", ".lz4"].contains(&kind.suffixes[0]))?;
     let (plain, _) = name.rsplit_once('.')?;
     Some((plain, kind))
 }
@@ -97,8 +117,8 @@ pub fn encoding(head: &[u8]) -> Option<&'static str> {
 ///
 /// # Errors
 /// `Unsupported` for another kind of file; `Corrupt` for UTF-16 and UTF-32; `Io`.
-pub fn refuse_as_text(object: &dyn Object) -> Result<()> {
-    if let Some(kind) = of(object)? {
+pub fn refuse_as_text(kinds: &'static [Foreign], object: &dyn Object) -> Result<()> {
+    if let Some(kind) = of(kinds, object)? {
         return Err(kind.instead_of("text", object));
     }
     let mut scratch = Vec::new();
@@ -111,407 +131,60 @@ pub fn refuse_as_text(object: &dyn Object) -> Result<()> {
     }
 }
 
-/// Refuses an object that cannot be headerless token IDs: those may begin with any bytes, but a header and what belongs to it are
-/// not IDs.
-///
-/// # Errors
-/// `Unsupported` for another kind of file, and for a compressed one; `Io`.
-pub fn refuse_as_ids(object: &dyn Object) -> Result<()> {
-    const ALL_THE_SAME: &str = "@trust=true@ reads all of it as token IDs";
-    if let Some(kind) = of(object)? {
-        return Err(kind.instead_of("raw token IDs", object).hint(format!("{}; {ALL_THE_SAME}", kind.hint)));
-    }
-    match Compression::of(object)? {
-        Some(compression) if begins_to_expand(object)? => {
-            let suffix = compression.suffix();
-            Err(Error::unsupported(format!("expected raw token IDs, found a .{suffix} stream"))
-                .at(object.name())
-                .hint(format!(
-                    "expand it first, or name it .bin.{suffix}, which is read as it is; {ALL_THE_SAME}"
-                )))
-        }
-        _ => Ok(()),
-    }
-}
-
 const HEAD: u64 = 2048;
 const TAIL: u64 = 64;
 
 /// What is looked at.
-struct Seen<'a> {
-    head: &'a [u8],
-    tail: &'a [u8],
-    size: u64,
+pub struct Seen<'a> {
+    /// Up to 2,048 bytes from the start.
+    pub head: &'a [u8],
+    /// Up to 64 bytes to the end.
+    pub tail: &'a [u8],
+    /// Bytes of the whole.
+    pub size: u64,
     object: &'a dyn Object,
 }
 
 impl Seen<'_> {
-    fn begins(&self, magic: &[u8]) -> bool {
+    /// Whether it begins with these bytes.
+    pub fn begins(&self, magic: &[u8]) -> bool {
         self.head.starts_with(magic)
     }
 
-    fn byte(&self, at: usize) -> Option<u8> {
+    /// The byte at a place of the head.
+    pub fn byte(&self, at: usize) -> Option<u8> {
         self.head.get(at).copied()
     }
 
-    fn u16(&self, at: usize) -> Option<u64> {
+    /// The little-endian number at a place of the head.
+    pub fn u16(&self, at: usize) -> Option<u64> {
         Some(u16::from_le_bytes(self.head.get(at..at + 2)?.try_into().ok()?).into())
     }
 
-    fn u32(&self, at: usize) -> Option<u64> {
+    /// The little-endian number at a place of the head.
+    pub fn u32(&self, at: usize) -> Option<u64> {
         Some(u32::from_le_bytes(self.head.get(at..at + 4)?.try_into().ok()?).into())
     }
 
-    fn u64(&self, at: usize) -> Option<u64> {
+    /// The little-endian number at a place of the head.
+    pub fn u64(&self, at: usize) -> Option<u64> {
         Some(u64::from_le_bytes(self.head.get(at..at + 8)?.try_into().ok()?))
     }
 
-    // Anywhere in the file.
-    fn far(&self, at: u64, size: usize) -> Option<Vec<u8>> {
+    /// Bytes anywhere in the file.
+    pub fn far(&self, at: u64, size: usize) -> Option<Vec<u8>> {
         let mut scratch = Vec::new();
         (at.checked_add(size as u64)? <= self.size).then_some(())?;
         self.object.read(at, size, &mut scratch).ok().map(<[u8]>::to_vec)
     }
 
-    fn far_u32(&self, at: u64) -> Option<u64> {
+    /// The little-endian number anywhere in the file.
+    pub fn far_u32(&self, at: u64) -> Option<u64> {
         Some(u32::from_le_bytes(self.far(at, 4)?.try_into().ok()?).into())
     }
 
-    // A magic number and a version, both of four bytes.
-    fn versioned(&self, magic: u64, most: u64) -> bool {
+    /// Whether it begins with a magic number and a version, both of four bytes.
+    pub fn versioned(&self, magic: u64, most: u64) -> bool {
         self.u32(0) == Some(magic) && self.u32(4).is_some_and(|version| (1..=most).contains(&version))
     }
-}
-
-const EXPAND: &str = "expand it first; .gz and .zst are read as they are";
-const IDS_AFTER_HEADER: &str = "leave @format@ out: the header is read";
-const AS_IT_IS: &str = "it is read as it is, by `windrow tokenize` too: leave @format@ out, and let its name end as such names do";
-const WITH_ITS_LIBRARY: &str =
-    "read it with the library that wrote it, and write JSON Lines or token IDs (@write@)";
-const WITH_ITS_INDEX: &str =
-    "open the folder with its index.json, which says what is in it: alone it is not read";
-const WEIGHTS: &str = "these are weights of a model, not data: name the file with the data";
-
-static FOREIGN: &[Foreign] = &[
-    Foreign {
-        name: "a token file of llm.c, with a header before the token IDs",
-        hint: IDS_AFTER_HEADER,
-        suffixes: &[],
-        fits: |seen| {
-            let versioned = seen.versioned(20_240_520, 16) || seen.versioned(20_240_801, 16);
-            // The header is 256 numbers, zeros behind the third; or the count fits the size.
-            let rest = seen.head.get(12..1024.min(seen.head.len())).unwrap_or_default();
-            let count = seen.u32(8).unwrap_or(0);
-            versioned
-                && (rest.iter().all(|byte| *byte == 0)
-                    || [2, 4].iter().any(|w| 1024 + count * w == seen.size))
-        },
-    },
-    Foreign {
-        name: "an evaluation file of llm.c, with a header",
-        hint: "its questions are not one stream of token IDs: leave it out of the folder",
-        suffixes: &[],
-        fits: |seen| seen.versioned(20_240_522, 16),
-    },
-    Foreign {
-        name: "a file of llm.c that holds no token IDs (a model, its state, or a tokenizer)",
-        hint: WEIGHTS,
-        suffixes: &[],
-        fits: |seen| {
-            [20_240_326, 20_240_327, 20_240_328, 20_240_527].iter().any(|magic| seen.versioned(*magic, 16))
-        },
-    },
-    Foreign {
-        name: "a plan of a loader, as `recipe()` gives it",
-        hint: "it says which data is read and in which order, and holds none: `windrow trace`, `coverage` and `diff` take it, and the \
-               paths in it open",
-        suffixes: &[],
-        fits: |seen| {
-            let has = |key: &[u8]| memchr::memmem::find(seen.head, key).is_some();
-            let keys: [&[u8]; 4] = [b"\"version\"", b"\"parts\"", b"\"shuffle\"", b"\"seed\""];
-            seen.begins(b"{") && keys.into_iter().all(has)
-        },
-    },
-    Foreign {
-        name: "a Git LFS pointer",
-        hint: "the data was not fetched: git lfs pull, or `windrow download`",
-        suffixes: &[],
-        fits: |seen| seen.begins(b"version https://git-lfs.github.com/spec/"),
-    },
-    Foreign {
-        name: "an HTML page",
-        hint: "a download gave an error page instead of the data: fetch it again",
-        suffixes: &[],
-        fits: |seen| {
-            let start = seen.head.get(..14).unwrap_or_default().to_ascii_lowercase();
-            start.starts_with(b"<!doctype html") || start.starts_with(b"<html")
-        },
-    },
-    Foreign {
-        name: "a .bz2 stream (bzip2)",
-        hint: EXPAND,
-        suffixes: &[".bz2"],
-        fits: |seen| {
-            seen.begins(b"BZh")
-                && seen.byte(3).is_some_and(|level| (b'1'..=b'9').contains(&level))
-                && [&b"\x31\x41\x59\x26\x53\x59"[..], b"\x17\x72\x45\x38\x50\x90"]
-                    .iter()
-                    .any(|block| seen.head.get(4..10) == Some(block))
-        },
-    },
-    Foreign {
-        name: "an .xz stream",
-        hint: EXPAND,
-        suffixes: &[".xz", ".lzma"],
-        fits: |seen| seen.begins(b"\xfd7zXZ\0\0"),
-    },
-    Foreign {
-        name: "an .lz4 stream",
-        hint: EXPAND,
-        suffixes: &[".lz4"],
-        fits: |seen| {
-            seen.begins(b"\x04\x22\x4d\x18")
-                && seen.byte(4).is_some_and(|flags| flags >> 6 == 1 && flags & 2 == 0)
-                && seen.byte(5).is_some_and(|size| size & 0x8f == 0 && size >> 4 >= 4)
-        },
-    },
-    Foreign {
-        name: "a 7z archive",
-        hint: EXPAND,
-        suffixes: &[".7z"],
-        fits: |seen| seen.begins(b"7z\xbc\xaf\x27\x1c"),
-    },
-    Foreign {
-        name: "a RAR archive",
-        hint: EXPAND,
-        suffixes: &[".rar"],
-        fits: |seen| seen.begins(b"Rar!\x1a\x07"),
-    },
-    Foreign {
-        name: "Parquet",
-        hint: AS_IT_IS,
-        suffixes: &[".parquet"],
-        fits: |seen| {
-            seen.begins(b"PAR1")
-                && [&b"PAR1"[..], b"PARE"].iter().any(|end| seen.tail.ends_with(end))
-                && seen.size >= 12
-        },
-    },
-    Foreign {
-        name: "an Arrow file",
-        hint: AS_IT_IS,
-        suffixes: &[],
-        fits: |seen| {
-            seen.begins(b"ARROW1\0\0")
-                || seen.begins(b"FEA1") && seen.tail.ends_with(b"FEA1") && seen.size >= 12
-                || seen.begins(&[0xff; 4]) && arrow_message(seen) == Some(ARROW_SCHEMA)
-        },
-    },
-    Foreign {
-        name: "HDF5",
-        hint: WITH_ITS_LIBRARY,
-        suffixes: &[".h5", ".hdf5"],
-        fits: |seen| seen.begins(b"\x89HDF\r\n\x1a\n"),
-    },
-    Foreign {
-        name: "an Avro file",
-        hint: WITH_ITS_LIBRARY,
-        suffixes: &[".avro"],
-        fits: |seen| seen.begins(b"Obj\x01") && memchr::memmem::find(seen.head, b"avro.").is_some(),
-    },
-    Foreign {
-        name: "ORC",
-        hint: WITH_ITS_LIBRARY,
-        suffixes: &[".orc"],
-        fits: |seen| {
-            seen.begins(b"ORC") && seen.tail.get(seen.tail.len().saturating_sub(4)..) == Some(b"ORC\x17")
-        },
-    },
-    Foreign {
-        name: "safetensors",
-        hint: WEIGHTS,
-        suffixes: &[".safetensors"],
-        fits: |seen| {
-            // The size of a JSON text, and the text.
-            let is_json = |size: u64| {
-                let end = size.checked_add(7).filter(|end| *end < seen.size)?;
-                Some(size >= 2 && matches!(seen.far(end, 1)?[0], b'}' | b' '))
-            };
-            seen.head.get(8..10) == Some(b"{\"") && seen.u64(0).and_then(is_json) == Some(true)
-        },
-    },
-    Foreign {
-        name: "GGUF",
-        hint: WEIGHTS,
-        suffixes: &[".gguf"],
-        fits: |seen| seen.begins(b"GGUF") && seen.u32(4).is_some_and(|version| (1..=16).contains(&version)),
-    },
-    Foreign {
-        name: "GGML",
-        hint: WEIGHTS,
-        suffixes: &[],
-        fits: |seen| {
-            [&b"lmgg"[..], b"fmgg", b"tjgg"].iter().any(|magic| seen.begins(magic))
-                && seen.u32(4).is_some_and(|next| (1..=1_000_000).contains(&next))
-        },
-    },
-    Foreign {
-        name: "a fastText model",
-        hint: WEIGHTS,
-        suffixes: &[],
-        fits: |seen| seen.versioned(793_712_314, 16),
-    },
-    Foreign {
-        name: "a zip archive, as torch.save and numpy.savez write",
-        hint: "open it under a name that ends in .pt or .npz, if it holds data; a pytorch_model.bin holds weights",
-        suffixes: &[".zip"],
-        fits: |seen| {
-            // A member's version, method and name.
-            let name = seen.u16(26).and_then(|size| seen.head.get(30..30 + size as usize));
-            seen.begins(b"PK\x03\x04")
-                && seen.u16(4).is_some_and(|version| version & 0xff <= 63)
-                && seen.u16(8).is_some_and(|method| [0, 8, 9, 12, 14, 93, 95, 99].contains(&method))
-                && name.is_some_and(|name| !name.is_empty() && name.iter().all(|b| (b' '..=b'~').contains(b)))
-        },
-    },
-    Foreign {
-        name: "a Python pickle",
-        hint: "open it under a name that ends in .pkl, if it holds series",
-        suffixes: &[],
-        fits: |seen| {
-            let has_end = seen.tail.ends_with(b".");
-            // Of protocol 4 and 5 the first frame, whose size the file holds; before them, what programs write first.
-            let framed = matches!(seen.head, [0x80, 4 | 5, 0x95, ..])
-                && seen.head.get(3..11).is_some_and(|size| {
-                    let size = u64::from_le_bytes(size.try_into().unwrap_or_default());
-                    size > 0 && size.checked_add(11).is_some_and(|end| end <= seen.size)
-                });
-            let plain = matches!(seen.head, [0x80, 2 | 3, b']' | b'}', b'q', 0, ..])
-                || seen.begins(b"\x80\x02cnumpy")
-                || seen.begins(b"\x80\x03cnumpy");
-            has_end && (framed || plain) || seen.begins(TORCH_STREAM)
-        },
-    },
-    Foreign {
-        name: "a numpy array with its header",
-        hint: "open it under a name that ends in .npy",
-        suffixes: &[],
-        fits: |seen| {
-            seen.begins(b"\x93NUMPY") && seen.byte(6).is_some_and(|version| (1..=3).contains(&version))
-        },
-    },
-    Foreign {
-        name: "the index of a Megatron pair",
-        hint: "give it the name of its .bin with .idx at the end, and open either",
-        suffixes: &[],
-        fits: |seen| seen.begins(b"MMIDIDX\0\0"),
-    },
-    Foreign {
-        name: "a chunk of LitData",
-        hint: WITH_ITS_INDEX,
-        suffixes: &[],
-        fits: |seen| {
-            seen.begins(b"LDFZ01\0\0") || seen.tail.ends_with(b"LDARW01\0") || {
-                let places = places(seen);
-                places.is_some_and(|(table, first, last)| first == table && last == seen.size)
-            }
-        },
-    },
-    Foreign {
-        name: "a shard of MosaicML Streaming (MDS)",
-        hint: WITH_ITS_INDEX,
-        suffixes: &[".mds", ".mds.zstd"],
-        fits: |seen| {
-            places(seen).is_some_and(|(table, first, last)| {
-                table < first && last == seen.size && seen.far(table, 1).is_some_and(|byte| byte == b"{")
-            })
-        },
-    },
-    Foreign {
-        name: "ArrayRecord",
-        hint: "open it under a name that ends in .array_record",
-        suffixes: &[],
-        fits: |seen| seen.begins(b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f\0\0\0\0\0\0\0\0\x40\0\0\0\0\0\0\0"),
-    },
-    Foreign {
-        name: "TFRecord",
-        hint: "open it under a name that ends in .tfrecord",
-        suffixes: &[],
-        fits: |seen| {
-            let fits = |size: u64| size.checked_add(16).is_some_and(|end| end <= seen.size);
-            // A record's size and its checksum.
-            seen.u64(0).is_some_and(fits)
-                && seen.u32(8) == seen.head.get(..8).map(|size| masked_crc(size).into())
-        },
-    },
-    Foreign {
-        name: "a tar archive, as WebDataset writes",
-        hint: "open it under a name that ends in .tar",
-        suffixes: &[],
-        fits: |seen| {
-            let size = seen.head.get(124..135).unwrap_or_default();
-            seen.head.get(257..262) == Some(b"ustar")
-                && !size.is_empty()
-                && (size[0] & 0x80 != 0 || size.iter().all(|b| matches!(b, b'0'..=b'7' | b' ' | 0)))
-        },
-    },
-    Foreign {
-        name: "an SQLite database",
-        hint: WITH_ITS_LIBRARY,
-        suffixes: &[".sqlite", ".db"],
-        fits: |seen| seen.begins(b"SQLite format 3\0"),
-    },
-    Foreign {
-        name: "a sound file",
-        hint: "`windrow encode` makes codes of sound; @read_audio@ reads it",
-        suffixes: &[],
-        fits: |seen| {
-            seen.begins(b"RIFF") && seen.head.get(8..12) == Some(b"WAVE")
-                || seen.begins(b"fLaC") && seen.head.get(5..8) == Some(&[0, 0, 34])
-                || seen.begins(b"OggS\0\x02\0\0\0\0\0\0\0\0")
-        },
-    },
-    Foreign {
-        name: "Bagz",
-        hint: "open it by itself, or the folder that it is in",
-        suffixes: &[".bagz", ".bag"],
-        fits: |_| false,
-    },
-    Foreign { name: "Lance", hint: WITH_ITS_LIBRARY, suffixes: &[".lance"], fits: |_| false },
-];
-
-const ARROW_SCHEMA: u8 = 1;
-
-// The kind of the message that a stream of Arrow would begin with: a mark, the size of a flatbuffer, and the flatbuffer.
-fn arrow_message(seen: &Seen<'_>) -> Option<u8> {
-    let end = 8 + seen.u32(4).filter(|size| *size > 0 && size.is_multiple_of(8))?;
-    let half = |at: u64| Some(u16::from_le_bytes(seen.far(at, 2)?.try_into().ok()?));
-    let table = 8 + seen.u32(8)?;
-    let back = i32::from_le_bytes(seen.far(table, 4)?.try_into().ok()?);
-    // The size of the fields' places and of the table; then where the version is, the kind of the message and the message.
-    let fields = table.checked_add_signed(-i64::from(back))?;
-    let places = u64::from(half(fields)?);
-    let kind = u64::from(half(fields + 6)?);
-    let fits = end <= seen.size
-        && (10..=32).contains(&places)
-        && places.is_multiple_of(2)
-        && fields + places <= end
-        && (4..u64::from(half(fields + 2)?)).contains(&kind)
-        && table + kind < end;
-    seen.far(table + kind, 1).filter(|_| fits).map(|byte| byte[0])
-}
-
-// Of a table of a count n and n + 1 places: where it ends, the first place and the last.
-fn places(seen: &Seen<'_>) -> Option<(u64, u64, u64)> {
-    let count = seen.u32(0).filter(|count| *count > 0)?;
-    let last = 4 + 4 * count;
-    Some((last + 4, seen.u32(4)?, seen.far_u32(last)?))
-}
-
-// The checksum of TFRecord: CRC-32C, turned and shifted.
-fn masked_crc(bytes: &[u8]) -> u32 {
-    let crc = !bytes.iter().fold(u32::MAX, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 })
-    });
-    crc.rotate_right(15).wrapping_add(0xa282_ead8)
 }

@@ -1,5 +1,6 @@
 //! The description of a format in tables, help and errors, and which options it follows.
 
+use super::foreign::Foreign;
 use super::option::{OpenOption, Takes};
 use crate::store::key;
 
@@ -41,6 +42,8 @@ pub struct FormatInfo {
     pub has_own_checksums: bool,
     /// Below its folder there may be what does not belong to it.
     pub shares_folder: bool,
+    /// What other programs write that it could take for its own.
+    pub foreign: &'static [Foreign],
     /// Options of opening that it follows, of those that only some formats do.
     pub open_options: &'static [OpenOption],
     /// An option of opening that means this format, whatever else is there.
@@ -70,6 +73,7 @@ impl FormatInfo {
         checks_manifest: false,
         has_own_checksums: false,
         shares_folder: false,
+        foreign: &[],
         open_options: &[],
         chosen_by: None,
         written_as: "",

@@ -367,6 +367,7 @@ fn recognised<'t>(table: &[&'t dyn Format], probe: &Probe) -> Result<Option<&'t 
 
 // The error that no format reads it, with what it is where that is known.
 fn unrecognised(probe: &Probe, formats: &str) -> Error {
+    let kinds = foreign::listed(probe.table);
     let error = |what: String| {
         Error::new(Kind::Unrecognised, format!("no format recognises it: {what}")).at(probe.display())
     };
@@ -385,12 +386,12 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
         }
         // Formats whose files lie side by side see none below; each of these folders may be one of theirs.
         let splits = splits::among(probe.names().filter(|name| name.contains('/')));
-        return match (foreign::among(probe.names()), probe.names().next()) {
-            (found, _) if splits.len() > 1 && found.is_none_or(|(_, kind)| kind.is_read()) => {
+        return match (foreign::among(kinds, probe.names()), probe.names().next()) {
+            (found, _) if splits.len() > 1 && found.is_none_or(|(_, kind)| kind.hint.is_read) => {
                 splits::several(&splits, &probe.display())
             }
             (Some((name, kind)), _) => error(format!("found {name:?}: {}", kind.described()))
-                .hint(in_a_folder(probe).unwrap_or_else(|| kind.hint.to_string())),
+                .hint(in_a_folder(probe).unwrap_or_else(|| kind.hint.text.to_string())),
             (None, None) => error("found an empty folder".to_string())
                 .hint(format!("say which with @format=…@: {formats}")),
             (None, Some(first)) => error(format!(
@@ -413,9 +414,9 @@ fn unrecognised(probe: &Probe, formats: &str) -> Error {
         };
     }
     let object = probe.store.open(&probe.key).ok();
-    let by_content = object.and_then(|object| foreign::of(object.as_ref()).ok().flatten());
-    if let Some(kind) = by_content.or_else(|| foreign::named(&probe.key)) {
-        return error(kind.described()).hint(kind.hint);
+    let by_content = object.and_then(|object| foreign::of(kinds, object.as_ref()).ok().flatten());
+    if let Some(kind) = by_content.or_else(|| foreign::named(kinds, &probe.key)) {
+        return error(kind.described()).hint(kind.hint.text);
     }
     let start = String::from_utf8_lossy(&probe.head[..probe.head.len().min(16)]).into_owned();
     error(format!("found a file starting {start:?}")).hint(match Compression::of_head(&probe.head) {

@@ -9,7 +9,7 @@ mod names;
 mod table;
 mod times;
 
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::SharedSource;
 use windrow_core::store::plain_name;
 use windrow_core::{Error, Result};
@@ -17,6 +17,7 @@ use windrow_core::{Error, Result};
 use self::table::Asked;
 use super::converted;
 
+use crate::foreign;
 use crate::open_options::{COLUMN, COLUMNS};
 
 /// A table of text.

@@ -6,13 +6,14 @@ mod write;
 use std::sync::Arc;
 
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{FileNames, FormatInfo, Holds, Options, Probe, foreign};
+use windrow_core::format::{FileNames, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::{Schema, SharedSource, Track};
 use windrow_core::store::{key, read_small};
 use windrow_core::{DType, Element, Error, Result};
 
 use self::index::{Documents, Ends};
 use self::write::WriteDatatrove;
+use crate::foreign;
 use crate::in_files::FileKind;
 use crate::token_runs::TokenRuns;
 use windrow_core::format::data_files::{DataFiles, gone};

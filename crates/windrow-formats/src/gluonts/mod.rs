@@ -1,7 +1,7 @@
 //! GluonTS's data sets: JSON Lines, though they are called `.json`, of `start`, `target` and what is beside them.
 
 use windrow_core::format::lines::json_kind::{self, JsonKind};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::SharedSource;
 use windrow_core::{Error, Result};
 
@@ -9,6 +9,7 @@ use super::converted::{self, Event, Parse, Reading, START, Sink, TARGET, word_of
 use super::series_json::scan::Scan;
 use super::series_json::{parse_line, text_head};
 
+use crate::foreign;
 use crate::open_options::COLUMN;
 
 /// Series as GluonTS writes them.

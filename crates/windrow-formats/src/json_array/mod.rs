@@ -7,13 +7,14 @@ use std::sync::Arc;
 use windrow_core::format::data_files::DataFiles;
 use windrow_core::format::discover::{among, refuse_copies};
 use windrow_core::format::lines::json_kind::{self, HEAD, JsonKind};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign, splits};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
 use windrow_core::source::SharedSource;
 use windrow_core::store::{Entry, Object, expanded, expanded_head, key};
 use windrow_core::threads::in_parts;
 use windrow_core::{Error, Result};
 
 use crate::converted::{Event, Sink, TARGET};
+use crate::foreign;
 use crate::json_lines::{JsonLines, Row, Rows, refuse_number_options};
 use crate::key_rows::KeyRows;
 use crate::open_options::COLUMNS;

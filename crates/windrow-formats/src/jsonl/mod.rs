@@ -6,12 +6,13 @@ use windrow_core::format::discover::refuse_copies;
 use windrow_core::format::lines::json_kind::{self, JsonKind, is_lines};
 use windrow_core::format::lines::{are_parts, is_named, line_ends, lines_among, no_line_files};
 use windrow_core::format::verify::{Content, Verify};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign, splits};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, splits};
 use windrow_core::source::SharedSource;
 use windrow_core::store::{Object, expanded, expanded_head};
 use windrow_core::threads::in_parts;
 use windrow_core::{Error, Result};
 
+use crate::foreign;
 use crate::gluonts::begins_with_a_row;
 use crate::json_array::is_array;
 use crate::json_lines::{JsonLines, NAME, Row, Rows, refuse_number_options};
@@ -136,10 +137,10 @@ fn refuse_array(key: &str, object: &dyn Object) -> Result<()> {
 
 fn keys_below(probe: &Probe, options: &Options) -> Result<Vec<String>> {
     let is_asked = options.format.as_deref() == Some(Jsonl.name());
-    let found = lines_among(probe.store.as_ref(), &probe.entries, is_asked)?;
+    let found = lines_among(probe.table, probe.store.as_ref(), &probe.entries, is_asked)?;
     let keys: Vec<String> = found.into_iter().map(|e| e.key.clone()).collect();
     if keys.is_empty() {
-        return Err(no_line_files(probe.store.as_ref()).at(probe.display()));
+        return Err(no_line_files(probe.table, probe.store.as_ref()).at(probe.display()));
     }
     splits::refuse_in(probe, keys.iter().map(|key| probe.name_of(key)))?;
     refuse_copies(keys.iter().map(String::as_str), |key| probe.store.display(key))?;

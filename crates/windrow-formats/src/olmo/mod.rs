@@ -7,7 +7,7 @@ mod write;
 use std::sync::Arc;
 
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{FileNames, FormatInfo, Holds, Options, Probe, foreign};
+use windrow_core::format::{FileNames, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::{Schema, SharedSource};
 use windrow_core::store::{Object, key};
 use windrow_core::{DType, Element, Error, Result};
@@ -15,6 +15,7 @@ use windrow_core::{DType, Element, Error, Result};
 use self::documents::Documents;
 use self::table::Table;
 use self::write::WriteOlmo;
+use crate::foreign;
 use crate::in_files::FileKind;
 use crate::token_runs::TokenRuns;
 use windrow_core::format::data_files::{DataFiles, gone};

@@ -8,7 +8,7 @@ use memchr::{memchr, memchr_iter};
 use windrow_core::format::lines;
 use windrow_core::format::lines::json_kind::{self, HEAD};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::SharedSource;
 use windrow_core::store::expanded_head;
 use windrow_core::{Error, Result};
@@ -18,6 +18,7 @@ use self::write::WriteLines;
 use super::converted::{self, Event, Parse, START, Shapes, Sink, TARGET, word_of_target};
 use super::json_lines::NAME;
 
+use crate::foreign;
 use crate::open_options::{AXIS, COLUMN};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";

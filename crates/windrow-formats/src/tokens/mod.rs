@@ -15,7 +15,7 @@ use windrow_core::format::verify::Verify;
 use windrow_core::format::vocabulary::check_asked;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{
-    Confidence, FileNames, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, foreign, splits,
+    Confidence, FileNames, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, splits,
 };
 use windrow_core::source::{FileInfo, Location, Schema, SharedSource, Source, check_span};
 use windrow_core::store::{Object, expanded, key, plain_name};
@@ -26,6 +26,7 @@ use self::documents::Documents;
 use self::write::WriteTokens;
 use windrow_core::format::data_files::DataFiles;
 
+use crate::foreign;
 use crate::in_files::none_found;
 use crate::open_options::EOS;
 
@@ -43,6 +44,7 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "`windrow tokenize --to tokens`, `windrow convert --to tokens`, `windrow dummy`, `wr.write`, numpy's tofile",
     holds: &[Holds::Tokens],
     data_suffixes: &[".bin"],
+    foreign: foreign::FOREIGN,
     open_options: &[EOS],
     written_as: "one headerless row of token IDs",
     write_options: &[WriteOption {

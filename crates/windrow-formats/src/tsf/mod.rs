@@ -4,9 +4,11 @@ mod attributes;
 mod lines;
 
 use windrow_core::Result;
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, foreign};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe};
 use windrow_core::source::SharedSource;
 use windrow_core::store::plain_name;
+
+use crate::foreign;
 
 use super::converted;
 

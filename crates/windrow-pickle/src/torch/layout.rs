@@ -1,12 +1,14 @@
 //! Which of its two layouts a file of `torch.save` has.
 
-use windrow_core::format::foreign::TORCH_STREAM;
 use windrow_core::store::{Object, at_once};
 use windrow_core::{Error, Result};
 
 use super::TorchArchive;
 
 const ARCHIVE_MAGIC: &[u8] = b"PK\x03\x04";
+/// How the older stream begins: a pickle of a long number.
+pub const TORCH_STREAM: &[u8] =
+    &[0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, b'.'];
 
 /// A file of `torch.save` in one of its layouts.
 pub enum TorchSave<'a> {

@@ -9,7 +9,7 @@ use windrow_core::store::Object;
 use windrow_core::{DType, Element, Error, Result};
 
 use self::archive::TorchArchive;
-pub use self::layout::TorchSave;
+pub use self::layout::{TORCH_STREAM, TorchSave};
 use crate::described::{Tensor, Tree, described_tree, streamed_tree};
 
 /// A pickle that describes a model has some hundred bytes for each of its tensors; a training run's history may be

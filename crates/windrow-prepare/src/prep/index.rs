@@ -48,7 +48,7 @@ pub fn plan_index(
     }
     refuse_secrets(base)?;
     let places = Places(stores);
-    let inputs = inputs_below(places, base, &options.index_folder)?;
+    let inputs = inputs_below(table, places, base, &options.index_folder)?;
     if let Some(input) = inputs.iter().find(|input| input.is_compressed()) {
         return Err(Error::unsupported(
             "a compressed file is expanded while it is indexed, which tasks do not do",
@@ -57,7 +57,7 @@ pub fn plan_index(
         .hint("expand it, or use `windrow index`; `windrow tokenize` needs no index"));
     }
     if inputs.is_empty() && !options.allow_empty {
-        return Err(windrow_core::format::lines::no_line_files(places.root(base)?.as_ref()));
+        return Err(windrow_core::format::lines::no_line_files(table, places.root(base)?.as_ref()));
     }
     if inputs.iter().all(|input| input.row.size == 0) && !options.allow_empty {
         return Err(no_lines(&inputs));
@@ -91,7 +91,7 @@ impl IndexWorker<'_> {
         let layout = in_parts(self.table)?;
         run_task(self.place, layout, job, task, watch, |watch| {
             let (number, planned, of) = job.input_of(task)?;
-            let input = Input::of(Places(self.stores), &planned.path, &planned.row.name)?;
+            let input = Input::of(self.table, Places(self.stores), &planned.path, &planned.row.name)?;
             is_as_planned(&TextInput::Lines(input.clone()), planned)?;
             let stream = input.stream(0)?;
             let object =

@@ -50,7 +50,7 @@ pub fn plan_tokenize(
                 (TextInput::Rows(rows), tasks_of(row.size, tasks.bytes), row, split)
             }
             None => {
-                let lines = Input::of(places, &named.file, &named.relative)?;
+                let lines = Input::of(table, places, &named.file, &named.relative)?;
                 let tasks = if lines.is_compressed() { 1 } else { tasks_of(lines.row.size, tasks.bytes) };
                 let row = kept(&named.file, &lines.row);
                 (TextInput::Lines(lines), tasks, row, None)

@@ -143,7 +143,7 @@ impl Worker<'_> {
     fn input(&self, input: &JobInput) -> Result<TextInput> {
         let places = Places(self.stores);
         if !input.is_rows() {
-            return Input::of(places, &input.path, &input.row.name).map(TextInput::Lines);
+            return Input::of(self.table, places, &input.path, &input.row.name).map(TextInput::Lines);
         }
         let options = TokenizeOptions { split: input.split.clone(), ..self.options.clone() };
         let paths = [input.path.clone()];

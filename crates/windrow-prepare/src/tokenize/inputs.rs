@@ -205,7 +205,8 @@ impl<'a> At<'a> {
 
     // Those of one split, unless one is named.
     fn lines(&self, store: &dyn Store, entries: &[Entry]) -> Result<Vec<Entry>> {
-        let lines: Vec<Entry> = lines::lines_among(store, entries, false)?.into_iter().cloned().collect();
+        let lines: Vec<Entry> =
+            lines::lines_among(self.table, store, entries, false)?.into_iter().cloned().collect();
         let names = lines.iter().map(|entry| entry.key.as_str());
         discover::refuse_copies(names.clone(), |key| store.display(key))?;
         if self.split.is_none() {
@@ -218,7 +219,7 @@ impl<'a> At<'a> {
     fn no_lines(&self) -> Result<Error> {
         let hidden = self.probe()?.only_hidden();
         let store = self.root()?;
-        Ok(hidden.unwrap_or_else(|| lines::no_line_files(store.as_ref())).at(&self.path))
+        Ok(hidden.unwrap_or_else(|| lines::no_line_files(self.table, store.as_ref())).at(&self.path))
     }
 
     fn of_file(&self) -> Result<Holding> {

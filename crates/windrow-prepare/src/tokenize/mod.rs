@@ -83,7 +83,7 @@ pub fn tokenize_from(
     let inputs: Vec<TextInput> = std::iter::zip(&named, found)
         .map(|(named, found)| match found {
             Some(rows) => Ok(TextInput::Rows(rows.named(&named.relative))),
-            None => Input::of_any(places, &named.file, &named.relative).map(TextInput::Lines),
+            None => Input::of_any(table, places, &named.file, &named.relative).map(TextInput::Lines),
         })
         .collect::<Result<_>>()?;
     let wanted = wanted(&inputs, &rules, encode, options);

@@ -66,7 +66,7 @@ impl Work<'_> {
             }
         }
         let rest = |entry: &&Entry| !is_in(&whole, &entry.key);
-        let lines: Vec<&Entry> = format::lines::lines_among(root.as_ref(), &entries, false)?
+        let lines: Vec<&Entry> = format::lines::lines_among(self.table, root.as_ref(), &entries, false)?
             .into_iter()
             .filter(|entry| rest(entry) && !self.out.was_read(&path_of(base, entry)))
             .collect();

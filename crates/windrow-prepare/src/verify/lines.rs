@@ -26,7 +26,8 @@ impl Work<'_> {
     /// Every line of a file, plain or compressed.
     pub(super) fn json_lines(&mut self, path: &Path) -> windrow_core::Result<()> {
         let name = path.display().to_string();
-        let input = Input::of(self.places, path, &path.file_name().unwrap_or_default().to_string_lossy());
+        let called = path.file_name().unwrap_or_default().to_string_lossy();
+        let input = Input::of(self.table, self.places, path, &called);
         let Some(input) = self.out.findings.take(&name, "file", "to be readable", input)? else {
             return Ok(());
         };

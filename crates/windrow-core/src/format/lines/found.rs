@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::super::discover::{among, refuse_copies};
-use super::super::{foreign, lake, splits};
+use super::super::{Format, foreign, lake, splits};
 use super::json_kind::{self, JsonKind, first_keys};
 use super::names;
 use super::{EXPANDED, INDEX_ROWS};
@@ -14,10 +14,10 @@ use crate::store::{Entry, Store, Walked, key, not_only_hidden, plain_name, some_
 ///
 /// # Errors
 /// What [`Store::walk`] says; as [`lake::refuse_walked`], [`refuse_copies`] and [`lines_among`].
-pub fn line_files(store: &dyn Store) -> Result<Vec<Entry>> {
+pub fn line_files(table: &[&dyn Format], store: &dyn Store) -> Result<Vec<Entry>> {
     let walked = store.walk_all("")?;
     lake::refuse_walked(store, &walked)?;
-    let found: Vec<Entry> = lines_among(store, &walked.entries, false)?.into_iter().cloned().collect();
+    let found: Vec<Entry> = lines_among(table, store, &walked.entries, false)?.into_iter().cloned().collect();
     refuse_copies(found.iter().map(|e| e.key.as_str()), |key| store.display(key))?;
     let splits = splits::among(found.iter().map(|e| e.key.as_str()));
     if splits.len() > 1 {
@@ -28,7 +28,7 @@ pub fn line_files(store: &dyn Store) -> Result<Vec<Entry>> {
 }
 
 /// The error that no files of lines are in a store, and what is there instead.
-pub fn no_line_files(store: &dyn Store) -> Error {
+pub fn no_line_files(table: &[&dyn Format], store: &dyn Store) -> Error {
     let walked = match not_only_hidden(store, "") {
         Ok(walked) => walked,
         Err(e) if e.kind() == Kind::NotFound && e.hint_text().is_some() => return e,
@@ -38,13 +38,13 @@ pub fn no_line_files(store: &dyn Store) -> Error {
     let what = "there is no JSONL file in the folder or below it";
     let names = entries.iter().map(|entry| entry.key.as_str());
     let splits = splits::among(names.clone().filter(|name| name.contains('/')));
-    match foreign::among(names) {
-        found if splits.len() > 1 && found.is_none_or(|(_, kind)| kind.is_read()) => {
+    match foreign::among(foreign::listed(table), names) {
+        found if splits.len() > 1 && found.is_none_or(|(_, kind)| kind.hint.is_read) => {
             Error::not_found(format!("{what}; it holds several splits: {}", splits::listed(&splits)))
                 .hint("name the folder of one of them, or give @split@")
         }
         Some((name, kind)) => {
-            Error::not_found(format!("{what}, but {name:?}: {}", kind.described())).hint(kind.hint)
+            Error::not_found(format!("{what}, but {name:?}: {}", kind.described())).hint(kind.hint.text)
         }
         None => Error::not_found(what).hint(format!(
             "looked for *.jsonl and *.ndjson, and for lines in *.json; plain, .gz or .zst; hidden files and \
@@ -68,7 +68,12 @@ pub fn no_line_files(store: &dyn Store) -> Error {
 ///
 /// # Errors
 /// What looking into a `.json` says.
-pub fn lines_among<'a>(store: &dyn Store, entries: &'a [Entry], asked: bool) -> Result<Vec<&'a Entry>> {
+pub fn lines_among<'a>(
+    table: &[&dyn Format],
+    store: &dyn Store,
+    entries: &'a [Entry],
+    asked: bool,
+) -> Result<Vec<&'a Entry>> {
     let index =
         |e: &Entry| Some(format!("{}/{EXPANDED}/", e.key.strip_suffix(INDEX_ROWS)?.strip_suffix('/')?));
     let copies: Vec<String> = entries.iter().filter_map(index).collect();
@@ -76,7 +81,7 @@ pub fn lines_among<'a>(store: &dyn Store, entries: &'a [Entry], asked: bool) -> 
     let mut found = among(entries, &suffixes);
     found.retain(|e| !copies.iter().any(|folder| e.key.starts_with(folder)));
     leave_out_expanded(store, entries, &mut found);
-    warn_of_unread(store, entries, &found);
+    warn_of_unread(table, store, entries, &found);
     let mut kinds = Vec::with_capacity(found.len());
     for entry in &found {
         kinds.push(if names::is_named(&entry.key) {
@@ -218,11 +223,12 @@ fn leave_out_expanded(store: &dyn Store, entries: &[Entry], found: &mut Vec<&Ent
 }
 
 // Lines that are compressed in a way that is not read would be missed in silence; those whose expansion is there are not.
-fn warn_of_unread(store: &dyn Store, entries: &[Entry], found: &[&Entry]) {
+fn warn_of_unread(table: &[&dyn Format], store: &dyn Store, entries: &[Entry], found: &[&Entry]) {
     let is_lines =
         |name: &str| names::is_named(name) || json_kind::SUFFIXES[..1].iter().any(|s| name.ends_with(s));
+    let kinds = foreign::listed(table);
     let unread = entries.iter().filter_map(|entry| {
-        let (plain, kind) = foreign::compressed(&entry.key)?;
+        let (plain, kind) = foreign::compressed(kinds, &entry.key)?;
         (is_lines(plain) && !found.iter().any(|f| plain_name(&f.key) == plain)).then_some((entry, kind))
     });
     let unread: Vec<_> = unread.collect();
@@ -231,7 +237,7 @@ fn warn_of_unread(store: &dyn Store, entries: &[Entry], found: &[&Entry]) {
             "{}: left out, {}; {}",
             first_of(store, first, unread.len()),
             kind.described(),
-            kind.hint
+            kind.hint.text
         );
     }
 }
@@ -242,7 +248,7 @@ mod tests {
     use crate::store::Memory;
 
     fn keys(store: &Memory) -> Vec<String> {
-        line_files(store).unwrap().into_iter().map(|e| e.key).collect()
+        line_files(&[], store).unwrap().into_iter().map(|e| e.key).collect()
     }
 
     #[test]
@@ -261,7 +267,7 @@ mod tests {
     fn a_file_and_what_it_was_compressed_to_are_refused() {
         let found = |names: &[&str]| {
             let store = names.iter().fold(Memory::new(), |store, name| store.with(name, *b""));
-            line_files(&store)
+            line_files(&[], &store)
         };
         assert_eq!(found(&["a.jsonl", "b.jsonl.gz", "b/a.jsonl.gz", "a.json", "a.gz"]).unwrap().len(), 3);
         for names in [["a.jsonl", "a.jsonl.gz"], ["x/a.jsonl.gz", "x/a.jsonl.zst"]] {
@@ -319,7 +325,7 @@ mod tests {
         let one = Memory::new().with("a.json", *b"{\"text\": \"a\"}").with("config.json", *b"{}");
         assert!(keys(&one).is_empty());
         let asked = one.walk("").unwrap();
-        assert_eq!(lines_among(&one, &asked, true).unwrap()[0].key, "a.json");
-        assert_eq!(lines_among(&one, &asked, true).unwrap().len(), 1);
+        assert_eq!(lines_among(&[], &one, &asked, true).unwrap()[0].key, "a.json");
+        assert_eq!(lines_among(&[], &one, &asked, true).unwrap().len(), 1);
     }
 }
