@@ -20,6 +20,7 @@ use crate::values::{copy_span, fill_value, write_value};
 /// What `position_ids` count from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Positions {
     /// The first value of the document in this block.
     #[default]

@@ -10,6 +10,7 @@ use crate::values::fill_value;
 /// What is in `labels`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Labels {
     /// The value after each input: label i is what output i is compared with.
     #[default]

@@ -131,6 +131,7 @@ mod verified {
 /// What the first axis of an array `[T, C]` is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Axis {
     /// Time: the array is one series of C channels.
     Time,

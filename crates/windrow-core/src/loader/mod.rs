@@ -60,6 +60,7 @@ impl BatchSize {
 
 /// What a loader did since it was made, and what the stores of its data were asked for since the data was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Stats {
     /// Batches delivered to this rank.
     pub batches: u64,

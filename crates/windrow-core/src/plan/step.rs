@@ -9,6 +9,7 @@ use crate::sampler::{Sampler, Shard};
 
 /// The last batch of an epoch, when the samples do not fill it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LastBatch {
     /// Is left out.
     #[default]

@@ -30,6 +30,7 @@ pub struct Condition {
 
 /// How values are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Op {
     /// Equal.
     #[serde(rename = "==")]

@@ -28,6 +28,7 @@ pub enum Scale {
 /// What shares one pair of statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Per {
     /// All channels of a record.
     #[default]
@@ -41,6 +42,7 @@ pub enum Per {
 /// What NaN and infinity do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Nan {
     /// They propagate: the statistics of a record with NaN are NaN, and so are its scaled values.
     #[default]

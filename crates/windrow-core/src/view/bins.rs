@@ -15,6 +15,7 @@ use crate::record::{Draw, Lengths, Pass, Piece, Span};
 /// What to do with a record that is longer than a bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Overlong {
     /// Its first values are a bin, the rest is never seen.
     #[default]

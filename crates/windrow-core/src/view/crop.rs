@@ -12,6 +12,7 @@ use crate::record::{Draw, Lengths, Pass, Piece, Span};
 /// Where a crop begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Mode {
     /// Anywhere that leaves it whole, each place equally likely.
     #[default]

@@ -8,6 +8,7 @@ use crate::error::Result;
 /// Which bin a record goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Strategy {
     /// The longest record first (equal ones in record order), each to the fullest bin that still has room for it; of
     /// several such, to the one filled last. Packs tightest.

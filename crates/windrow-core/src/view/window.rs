@@ -14,6 +14,7 @@ use crate::record::{Draw, Lengths, Pass, Piece, Span};
 /// What to do with the values after a record's last full window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Tail {
     /// They are left out, and counted in the coverage.
     #[default]
@@ -25,6 +26,7 @@ pub enum Tail {
 /// Where the windows of a record begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Starts {
     /// A stride from one to the next.
     #[default]

@@ -42,6 +42,7 @@ pub struct Dataset {
 
 /// What a data set is, as `inspect` prints it.
 #[derive(Clone, Debug, serde::Serialize)]
+#[non_exhaustive]
 pub struct Info {
     /// Name of the format.
     pub format: String,

@@ -10,6 +10,7 @@ use crate::order::blocks::Blocks;
 /// In which order a loader gives its samples. Made of a `bool`, of [`Blocks`], or of a list of them for the parts of a mixture.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
+#[non_exhaustive]
 pub enum Shuffle {
     /// By their numbers.
     Off,

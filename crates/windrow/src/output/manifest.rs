@@ -12,6 +12,7 @@ use crate::opening::listing::{listing, write_listing};
 
 /// A manifest that was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ListedFolder {
     /// The manifest.
     pub out: PathBuf,

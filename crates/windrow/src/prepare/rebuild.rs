@@ -18,6 +18,7 @@ const MOST_TOLD: u64 = 1 << 30;
 
 /// What was found in a pre-encoded folder, and written down.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Rebuilt {
     /// Tracks in the description.
     pub tracks: u64,

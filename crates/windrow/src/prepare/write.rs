@@ -17,6 +17,7 @@ pub const TOKENIZE_TO: &str = "forager";
 pub const ENCODE_TO: &str = "codes";
 
 /// A format that is written.
+#[non_exhaustive]
 pub struct Written {
     /// What `to` takes.
     pub to: &'static str,

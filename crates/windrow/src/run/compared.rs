@@ -13,6 +13,7 @@ use crate::views::samples::Samples;
 
 /// How two plans differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Comparison {
     /// Every step gives the same batch.
     pub same: bool,
@@ -26,6 +27,7 @@ pub struct Comparison {
 
 /// An option that two plans do not have in common.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct PlanDifference {
     /// What it is of: data, view, order, mixture, seed, batch size, last batch, skip, map.
     pub what: String,

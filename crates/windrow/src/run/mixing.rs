@@ -22,6 +22,7 @@ const MOST_EXCESS: f64 = 4.0;
 /// How well the order of a view, or of a part of a mixture, mixes neighbours. Blocks are those of the order; where it has none,
 /// runs of samples of 8 MiB.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Mixing {
     /// The order.
     pub order: String,

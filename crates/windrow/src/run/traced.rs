@@ -8,6 +8,7 @@ use windrow_core::{Result, Span};
 
 /// A row of a batch: which sample it is, and the bytes of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct TracedRow {
     /// Its number in the batch, over all ranks.
     pub row: u64,
@@ -30,6 +31,7 @@ pub struct TracedRow {
 
 /// A span of a record, and where its bytes are.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct TracedRead {
     /// The record, by number.
     pub record: u64,

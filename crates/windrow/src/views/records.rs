@@ -43,6 +43,7 @@ view! {
 /// How long the rows of a batch are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Pad {
     /// As long as was asked for.
     #[default]

@@ -31,6 +31,7 @@ const LEAST_DOCUMENTS: u64 = 256;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Scope {
     /// All of them.
     #[default]

@@ -66,6 +66,7 @@ view! {
 /// What the windows of records of several channels are of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Channels {
     /// All channels of a record: `[width, C]`.
     #[default]
@@ -81,6 +82,7 @@ impl Taken for Channels {
 /// Which labels are learned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum LossOn {
     /// All real ones.
     #[default]

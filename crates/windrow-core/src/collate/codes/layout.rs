@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 /// The masks in a batch, beside the tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Masks {
     /// `enc_self_attn_mask`, `dec_self_attn_mask` and `dec_cross_attn_mask`: the largest part of a batch by far.
     #[default]

@@ -26,6 +26,7 @@ impl Default for Tags {
 /// Where a prompt that is too long is cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum TextCut {
     /// Before the character that does not fit whole.
     #[default]

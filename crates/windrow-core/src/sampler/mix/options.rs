@@ -7,6 +7,7 @@ use crate::sampler::Order;
 /// When an epoch of a mixture ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Stop {
     /// Before the first sample that would come a second time: no sample twice, some never.
     #[default]
