@@ -30,59 +30,12 @@ _Framework: TypeAlias = Literal["numpy", "torch", "jax"]
 _Format: TypeAlias = Literal["shards", "npy", "npz", "jsonl", "tokens", "forager", "megatron", "codes", "flat-tokens", "mds", "llmc", "datatrove", "olmo", "webdataset", "tfrecord", "array_record", "bagz", "arrow", "parquet", "litdata"]
 
 __all__ = [
-    "__version__",
-    "Dataset",
-    "View",
-    "Mix",
-    "Loader",
-    "Blocks",
-    "Tokenizer",
-    "Codec",
-    "_open",
-    "read_audio",
-    "write_audio",
-    "_encode",
-    "rebuild_metadata",
-    "_track",
-    "_reopen",
-    "_in_memory",
-    "_mix",
-    "_recut",
-    "_remix",
-    "_swapped",
-    "_index",
-    "temperature",
-    "_tokenize",
-    "_verify",
-    "_manifest",
-    "_cache",
-    "_write",
-    "_main",
-    "_prep_plan",
-    "_prep_task",
-    "_prep_status",
-    "_prep_merge",
-    "_prep_join",
-    "_prep_clean",
-    "_convert",
-    "create_dummy_data",
-    "formats",
-    "delay",
-    "undelay",
-    "_assemble_codes",
-    "_draw_below",
-    "_hash",
-    "_unexpected",
-    "_options",
-    "_loader",
-    "_Closes",
-    "_bench",
-    "_trace",
-    "find",
-    "diff",
-    "coverage",
-    "extract",
-]
+    "__version__", "Dataset", "View", "Mix", "Loader", "Blocks", "Tokenizer", "Codec", "_open", "read_audio", "write_audio",
+    "_encode", "rebuild_metadata", "_track", "_reopen", "_in_memory", "_mix", "_recut", "_remix", "_swapped", "_index",
+    "temperature", "_tokenize", "_verify", "_manifest", "_cache", "_write", "_main", "_prep", "_convert", "create_dummy_data",
+    "formats", "delay", "undelay", "_assemble_codes", "_draw_below", "_hash", "_unexpected", "_options", "_loader", "_Closes",
+    "_bench", "_trace", "find", "diff", "coverage", "extract",
+]  # fmt: skip
 
 __version__: str
 
@@ -383,9 +336,11 @@ def _assemble_codes(
     items: Sequence[tuple[str, Any, tuple[int, int, int, int]]], layout: str, length: SupportsIndex, random: bool
 ) -> dict[str, Any]: ...
 def _main(arguments: Sequence[str]) -> int: ...
-def _prep_plan(given: dict[str, Any]) -> str: ...
-def _prep_task(given: dict[str, Any]) -> bool: ...
-def _prep_status(given: dict[str, Any]) -> dict[str, Any]: ...
-def _prep_merge(given: dict[str, Any]) -> dict[str, Any]: ...
-def _prep_join(given: dict[str, Any]) -> dict[str, Any]: ...
-def _prep_clean(given: dict[str, Any]) -> int: ...
+@overload
+def _prep(what: Literal["plan"], given: dict[str, Any]) -> str: ...
+@overload
+def _prep(what: Literal["task"], given: dict[str, Any]) -> bool: ...
+@overload
+def _prep(what: Literal["clean"], given: dict[str, Any]) -> int: ...
+@overload
+def _prep(what: Literal["status", "merge", "join"], given: dict[str, Any]) -> dict[str, Any]: ...

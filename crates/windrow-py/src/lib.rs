@@ -55,12 +55,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(python::rows::_options, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::_index, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::tokenize::_tokenize, module)?)?;
-    module.add_function(wrap_pyfunction!(prepare::prep::_prep_plan, module)?)?;
-    module.add_function(wrap_pyfunction!(prepare::prep::_prep_task, module)?)?;
-    module.add_function(wrap_pyfunction!(prepare::prep::_prep_status, module)?)?;
-    module.add_function(wrap_pyfunction!(prepare::prep::_prep_merge, module)?)?;
-    module.add_function(wrap_pyfunction!(prepare::prep::_prep_join, module)?)?;
-    module.add_function(wrap_pyfunction!(prepare::prep::_prep_clean, module)?)?;
+    module.add_function(wrap_pyfunction!(prepare::prep::_prep, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::write::_write, module)?)?;
     module.add_function(wrap_pyfunction!(prepare::convert::_convert, module)?)?;
     module.add_function(wrap_pyfunction!(sound::audio::read_audio, module)?)?;

@@ -73,7 +73,7 @@ def plan(
     True
     """
     read = {"tokenize": _of_tokenize, "convert": _of_convert, "encode": _of_encode}.get(task, dict)
-    return _native._prep_plan({**locals(), "options": json.dumps(read(options))})
+    return _native._prep("plan", {**locals(), "options": json.dumps(read(options))})
 
 
 def run_task(
@@ -109,7 +109,7 @@ def run_task(
     >>> wr.prep.run_task(job, 1), wr.prep.run_task(job, 1), wr.prep.status(job)["left"]
     (True, False, [0])
     """
-    return _native._prep_task(locals())
+    return _native._prep("task", locals())
 
 
 def status(job: Job, *, store_options: StoreOptions = None) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def status(job: Job, *, store_options: StoreOptions = None) -> dict[str, Any]:
     >>> now["tasks"], now["done"], now["left"], now["failed"]
     (2, 1, [1], [])
     """
-    return _native._prep_status(locals())
+    return _native._prep("status", locals())
 
 
 def merge(job: Job, *, store_options: StoreOptions = None) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def merge(job: Job, *, store_options: StoreOptions = None) -> dict[str, Any]:
     >>> wr.prep.merge(job)["records"]
     2
     """
-    return _native._prep_merge(locals())
+    return _native._prep("merge", locals())
 
 
 def join(
@@ -182,7 +182,7 @@ def join(
     >>> (folder / "joined" / "tokens.bin").read_bytes() == (folder / "at_once" / "tokens.bin").read_bytes()
     True
     """
-    return _native._prep_join(locals())
+    return _native._prep("join", locals())
 
 
 def clean(job: Job, *, store_options: StoreOptions = None) -> int:
@@ -196,7 +196,7 @@ def clean(job: Job, *, store_options: StoreOptions = None) -> int:
     >>> wr.prep.clean(job)
     0
     """
-    return _native._prep_clean(locals())
+    return _native._prep("clean", locals())
 
 
 def attempt(

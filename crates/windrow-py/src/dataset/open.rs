@@ -2,7 +2,6 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use serde_json::{Map, Value};
 use windrow::format::Options;
 use windrow::{Error, open_options};
 
@@ -17,16 +16,8 @@ use crate::python::{in_memory, rows};
 /// What is at a path, or several, opened with the options of the table.
 #[pyfunction]
 pub(crate) fn _open(py: Python<'_>, path: AnyPaths, given: &Bound<'_, PyDict>) -> PyResult<Dataset> {
-    let mut options = Map::new();
-    for (name, value) in rows::all(open_options().collect::<Vec<_>>().into_iter(), given)? {
-        let row = open_options().find(|row| row.name == name);
-        let value = row.map_or(Ok(value.clone()), |row| match value {
-            Value::Null => Ok(Value::Null),
-            value => row.read(value),
-        });
-        options.insert(name, value.or_raise(py)?);
-    }
-    let options = Options::of(options).or_raise(py)?;
+    let rows = open_options().collect::<Vec<_>>();
+    let options = Options::of(rows::all(rows.into_iter(), given)?).or_raise(py)?;
     let paths = path.absolute();
     Ok(Dataset::new(wait_for(py, move || paths.open(&options))?))
 }

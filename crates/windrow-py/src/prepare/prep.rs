@@ -3,19 +3,18 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
-use serde::Serialize;
-use serde_json::{Map, Value};
+use pyo3::types::PyDict;
+use serde_json::{Map, Value, json};
 use windrow::dac::WHERE_WEIGHTS;
 use windrow::format::Options;
 use windrow::prep::{self, Converting, Encoding, Prep, TASK_BYTES, Tokenizing};
-use windrow::prepare::{IndexOptions, Watch};
+use windrow::prepare::IndexOptions;
 use windrow::{Error, Paths};
 
 use crate::prepare::Inputs;
 use crate::prepare::callback::Watcher;
 use crate::python::error::OrRaise;
-use crate::python::given::{argument, given, stores};
+use crate::python::given::{given, stores};
 use crate::python::json;
 use crate::python::options::{Count, size_of};
 
@@ -29,21 +28,20 @@ given! {
     }
 }
 
-/// Plans a job; its path. ``options`` is JSON: those of the task.
-#[pyfunction]
-pub(crate) fn _prep_plan<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyString>> {
-    let stores = stores(given)?;
+// Plans a job; its path.
+fn plan(given: &Bound<'_, PyDict>, stores: &Options) -> PyResult<PathBuf> {
+    let py = given.py();
     let Planned { task, inputs, out, options, task_bytes } = Planned::of(given)?;
     let task_bytes = task_bytes.map_or(Ok(TASK_BYTES), |bytes| size_of(&bytes, "task_bytes"))?;
     let path = py.detach(|| match (task.as_str(), &inputs.0[..]) {
         ("tokenize", inputs) => {
             let how = how(&options)?;
-            let inputs = Paths::list(inputs).inputs(&stores, how.split.as_deref())?;
-            prep::plan(&inputs, &out, &how, task_bytes, &stores)
+            let inputs = Paths::list(inputs).inputs(stores, how.split.as_deref())?;
+            prep::plan(&inputs, &out, &how, task_bytes, stores)
         }
-        ("index", [base]) => prep::plan_index(base, &out, &indexing(&options)?, task_bytes, &stores),
-        ("convert", [input]) => prep::plan_convert(input, &out, &converting(&options)?, task_bytes, &stores),
-        ("encode", [sound]) => prep::plan_encode(sound, &out, &encoding(&options)?, task_bytes, &stores),
+        ("index", [base]) => prep::plan_index(base, &out, &indexing(&options)?, task_bytes, stores),
+        ("convert", [input]) => prep::plan_convert(input, &out, &converting(&options)?, task_bytes, stores),
+        ("encode", [sound]) => prep::plan_encode(sound, &out, &encoding(&options)?, task_bytes, stores),
         ("index" | "convert" | "encode", inputs) => {
             let what = format!("{} inputs; {task} takes one folder, file or pattern", inputs.len());
             Err(Error::config(what).field("inputs"))
@@ -53,7 +51,7 @@ pub(crate) fn _prep_plan<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> Py
             Err(Error::config(what).field("task"))
         }
     });
-    Ok(PyString::new(py, &path.or_raise(py)?.to_string_lossy()))
+    path.or_raise(py)
 }
 
 fn indexing(options: &str) -> Result<IndexOptions, Error> {
@@ -117,62 +115,37 @@ fn misread(e: serde_json::Error) -> Error {
 }
 
 given! {
-    struct Run {
+    struct OfJob {
         job: PathBuf,
-        task: Count,
+        task: Option<Count>,
         num_threads: Option<Count>,
+        out: Option<PathBuf>,
+        overwrite: Option<bool>,
     }
 }
 
-/// Runs a task of a job: whether it had to.
+/// What a function of `windrow.prep` does; what is known then: of `plan` the path of the job, of `task` whether it had to be run, of
+/// `clean` how many files were removed, else a report as a dict. `options` of `plan` is JSON: those of the task.
 #[pyfunction]
-pub(crate) fn _prep_task(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<bool> {
-    let (stores, watcher) = (stores(given)?, Watcher::of(given)?);
-    let Run { job, task, num_threads } = Run::of(given)?;
-    let made = py.detach(|| {
+pub(crate) fn _prep<'py>(what: &str, given: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let (py, stores, watcher) = (given.py(), stores(given)?, Watcher::of(given)?);
+    if what == "plan" {
+        return json::plain(py, &plan(given, &stores)?.to_string_lossy());
+    }
+    let OfJob { job, task, num_threads, out, overwrite } = OfJob::of(given)?;
+    let (task, out) = (task.map_or(0, |task| task.0), out.unwrap_or_default());
+    let found = py.detach(|| {
         let prep = Prep::open(&job, &stores)?;
-        prep.check()?;
-        prep.run(task.0, num_threads.map(Count::size), &watcher)
+        Ok(match what {
+            "task" => {
+                prep.check()?;
+                json!(prep.run(task, num_threads.map(Count::size), &watcher)?)
+            }
+            "join" => json!(prep.join(&out, overwrite.unwrap_or_default(), &watcher)?),
+            "merge" => json!(prep.merge(&watcher)?),
+            "clean" => json!(prep.clean()?),
+            _ => json!(prep.status(&watcher)?),
+        })
     });
-    watcher.finish(py, made)
-}
-
-/// What of a job is done, as a dict.
-#[pyfunction]
-pub(crate) fn _prep_status<'py>(given: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
-    asked(given, Prep::status)
-}
-
-/// Makes one data set of all parts; a report, as a dict.
-#[pyfunction]
-pub(crate) fn _prep_merge<'py>(given: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
-    asked(given, Prep::merge)
-}
-
-// What is known of a job after something was done with all of it, as a dict.
-fn asked<'py, T: Serialize + Send>(
-    given: &Bound<'py, PyDict>,
-    ask: fn(&Prep, &dyn Watch) -> windrow::Result<T>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let (py, stores, watcher) = (given.py(), stores(given)?, Watcher::new(given.py(), None)?);
-    let job: PathBuf = argument(given, "job")?;
-    let found = py.detach(|| ask(&Prep::open(&job, &stores)?, &watcher));
     json::plain(py, &watcher.finish(py, found)?)
-}
-
-/// Writes the files of one run out of the parts; a report, as a dict.
-#[pyfunction]
-pub(crate) fn _prep_join<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
-    let (stores, watcher) = (stores(given)?, Watcher::of(given)?);
-    let (job, out): (PathBuf, PathBuf) = (argument(given, "job")?, argument(given, "out")?);
-    let overwrite: bool = argument(given, "overwrite")?;
-    let report = py.detach(|| Prep::open(&job, &stores)?.join(&out, overwrite, &watcher));
-    json::plain(py, &watcher.finish(py, report)?)
-}
-
-/// Removes what killed runs left: how many files.
-#[pyfunction]
-pub(crate) fn _prep_clean(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<u64> {
-    let (job, stores): (PathBuf, _) = (argument(given, "job")?, stores(given)?);
-    py.detach(|| Prep::open(&job, &stores)?.clean()).or_raise(py)
 }

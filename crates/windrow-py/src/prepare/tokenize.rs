@@ -110,7 +110,7 @@ pub(crate) fn _tokenize<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyR
 fn how(given: &Bound<'_, PyDict>) -> PyResult<Tokenizing> {
     let py = given.py();
     let named = TOKENIZING.iter().filter(|row| !["tokenizer", "eos"].contains(&row.name));
-    let mut options = rows::some(named, given)?;
+    let mut options = rows::all(named, given)?;
     options.insert("eos".to_string(), eos(given)?.into());
     let to: String = argument(given, "to")?;
     let own = own_options::given(given)?;

@@ -9,7 +9,7 @@ use windrow::{Error, LOADER, OptionRow, VIEWS, open_options, prep};
 
 use crate::dataset::scaler::{name_of, read_fit};
 use crate::python::dtype::AnyDType;
-use crate::python::error::raise;
+use crate::python::error::{OrRaise, raise};
 use crate::python::given::of_argument;
 use crate::python::options::{Count, Id, Names};
 use crate::python::said::{said, text_of};
@@ -36,25 +36,13 @@ pub(crate) fn all<'a>(
     Ok(options)
 }
 
-/// What is given of these rows, by their names, whatever else is given.
-///
-/// # Errors
-/// As [`all`].
-pub(crate) fn some<'a>(
-    rows: impl Iterator<Item = &'a OptionRow>,
-    given: &Bound<'_, PyDict>,
-) -> PyResult<Map<String, Value>> {
-    let mut options = Map::new();
-    for row in rows {
-        if let Some(value) = given.get_item(row.name)? {
-            let value = read(row, &value).map_err(|e| of_argument(given.py(), row.name, e))?;
-            options.insert(row.name.to_string(), value);
-        }
-    }
-    Ok(options)
+// As the row has it; the view looks at its scaler itself, as that may be a function.
+fn read(row: &OptionRow, value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let found = plain(row, value)?;
+    if row.name == "scaler" { Ok(found) } else { row.read(found).or_raise(value.py()) }
 }
 
-fn read(row: &OptionRow, value: &Bound<'_, PyAny>) -> PyResult<Value> {
+fn plain(row: &OptionRow, value: &Bound<'_, PyAny>) -> PyResult<Value> {
     let (name, takes) = (row.name, row.takes);
     if value.is_none() {
         // None of them is not the same as those that are found.

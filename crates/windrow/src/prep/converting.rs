@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use windrow_core::format::Options;
 use windrow_core::format::write::{WriteFormat, WriteOptions};
-use windrow_core::{DType, Error, Result};
+use windrow_core::{DType, Result};
 use windrow_prepare::prep::Conversion;
 
 use crate::opening::dataset::Dataset;
@@ -51,12 +51,6 @@ impl Converting {
         kept.opening.store_options.clear();
         (kept.opening.cache, kept.opening.timeout) = (None, None);
         serde_json::to_value(kept).unwrap_or_default()
-    }
-
-    pub(super) fn of_json(settings: &Value) -> Result<Converting> {
-        serde_json::from_value(settings.clone()).map_err(|e| {
-            Error::corrupt("the settings of the job cannot be understood").field("settings").caused_by(e)
-        })
     }
 }
 

@@ -148,12 +148,6 @@ impl Encoding {
         serde_json::to_value(kept).unwrap_or_default()
     }
 
-    pub(super) fn of_json(settings: &Value) -> Result<Encoding> {
-        serde_json::from_value(settings.clone()).map_err(|e| {
-            Error::corrupt("the settings of the job cannot be understood").field("settings").caused_by(e)
-        })
-    }
-
     /// What a worker of a job needs.
     ///
     /// # Errors

@@ -210,12 +210,6 @@ impl Tokenizing {
                 .hint("pass @pad_value@, the token ID to pad with")),
         }
     }
-
-    pub(super) fn of_json(settings: &Value) -> Result<Tokenizing> {
-        serde_json::from_value(settings.clone()).map_err(|e| {
-            Error::corrupt("the settings of the job cannot be understood").field("settings").caused_by(e)
-        })
-    }
 }
 
 // Puts the options of conversations together, where there are any.

@@ -29,6 +29,7 @@ mod how;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use windrow_core::format::write::WriteOptions;
 use windrow_core::format::{Options, in_parts};
@@ -281,7 +282,7 @@ impl Prep {
     /// `Stale` when they are not; `Corrupt` for a part that contradicts itself, and where too many records were left out.
     pub fn merge(&self, watch: &dyn Watch) -> Result<Report> {
         let max_skipped = match self.job.task.as_str() {
-            TOKENIZE => Tokenizing::of_json(&self.job.settings)?.max_skipped,
+            TOKENIZE => settings::<Tokenizing>(&self.job)?.max_skipped,
             _ => None,
         };
         windrow_prepare::prep::merge(formats(), self.place.as_ref(), &self.job, max_skipped, watch)
@@ -369,15 +370,14 @@ impl Prep {
         if let Some(made) = self.made.get() {
             return Ok(made);
         }
-        let settings = &self.job.settings;
         let made = match (self.job.task.as_str(), self.job.inputs.first()) {
-            (TOKENIZE, _) => Made::Tokenize(Box::new(Tokenizing::of_json(settings)?.make()?)),
+            (TOKENIZE, _) => Made::Tokenize(Box::new(settings::<Tokenizing>(&self.job)?.make()?)),
             (INDEX, _) => Made::Index,
             (CONVERT, Some(input)) => {
-                Made::Convert(Box::new(Converting::of_json(settings)?.make(&input.path, &self.stores)?))
+                Made::Convert(Box::new(settings::<Converting>(&self.job)?.make(&input.path, &self.stores)?))
             }
             #[cfg(feature = "dac")]
-            (ENCODE, _) => Made::Encode(Box::new(Encoding::of_json(settings)?.make(&self.job)?)),
+            (ENCODE, _) => Made::Encode(Box::new(settings::<Encoding>(&self.job)?.make(&self.job)?)),
             (task, _) => {
                 let what = format!("a job of task {task:?}, which this windrow does not run");
                 return Err(Error::unsupported(what).field("task"));
@@ -404,4 +404,11 @@ fn place(
         crate::opening::remote::Stores::default().place(out, stores)?;
     }
     Ok(Box::new(Folder::new(out, &[layout.folder(), layout.jobs()], fsync)))
+}
+
+// How the job prepares.
+fn settings<T: DeserializeOwned>(job: &Job) -> Result<T> {
+    serde_json::from_value(job.settings.clone()).map_err(|e| {
+        Error::corrupt("the settings of the job cannot be understood").field("settings").caused_by(e)
+    })
 }
