@@ -1,6 +1,8 @@
 //! What Parquet is called, and how its files are found.
 
-use windrow_core::format::{COLUMN, COLUMNS, FormatInfo, Holds, Probe, Takes, WriteOption, discover};
+use windrow_core::format::{
+    COLUMN, COLUMNS, FormatInfo, Holds, OptionRow, Probe, TO_COLUMN, Takes, discover,
+};
 use windrow_core::store::key;
 
 /// How the names of its files end.
@@ -20,13 +22,12 @@ pub(crate) static INFO: FormatInfo = FormatInfo {
     open_options: &[COLUMN, COLUMNS],
     written_as: "one `.parquet` file: rows, or numbers in a column `tokens` with their metadata beside it",
     write_options: &[
-        WriteOption::TO_COLUMN,
-        WriteOption {
-            name: "compression",
-            takes: Takes::Text("CODEC"),
-            help: "zstd, zstd:LEVEL, snappy or none [default: zstd]",
-            of_tokenize: false,
-        },
+        TO_COLUMN,
+        OptionRow::new(
+            "compression",
+            Takes::Text("CODEC"),
+            "zstd, zstd:LEVEL, snappy or none [default: zstd]",
+        ),
     ],
     ..FormatInfo::NONE
 };

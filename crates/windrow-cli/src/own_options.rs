@@ -22,8 +22,8 @@ impl<const TOKENIZE: bool> OwnOptions<TOKENIZE> {
     fn all() -> Vec<(OptionRow, String)> {
         let formats = windrow::written().into_iter().filter(|format| format.is_for_tokenize || !TOKENIZE);
         let own = formats.flat_map(|format| {
-            let options = format.info.write_options.iter().filter(|option| TOKENIZE || !option.of_tokenize);
-            options.map(move |own| (format.to, OptionRow::new(own.name, own.takes, own.help)))
+            let of_tokenize = format.info.tokenize_options.iter().filter(|_| TOKENIZE);
+            format.info.write_options.iter().chain(of_tokenize).map(move |row| (format.to, *row))
         });
         options::of_several(own, "--to ")
     }

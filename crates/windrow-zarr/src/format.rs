@@ -3,8 +3,9 @@
 use windrow_core::Result;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{
-    Confidence, Format, FormatInfo, Holds, OpenOption, OptionRow, Options, Probe, Takes, WriteOption,
+    Confidence, Format, FormatInfo, Holds, OpenOption, OptionRow, Options, Probe, Takes,
 };
+use windrow_core::option_rows;
 use windrow_core::source::SharedSource;
 
 use crate::{layout, opened};
@@ -43,32 +44,16 @@ static INFO: FormatInfo = FormatInfo {
     holds: &[Holds::Tokens],
     open_options: &[FILL_MISSING, MEMORY_LIMIT],
     written_as: "a zarr group of token IDs: encoded_tokens, seq_starts",
-    write_options: &[
-        WriteOption {
-            name: "zarr_format",
-            takes: Takes::Number("2|3"),
-            help: "version of zarr: 2 as seqax writes it (blosc), or 3 (zstd, crc32c) [default: 2]",
-            of_tokenize: false,
-        },
-        WriteOption {
-            name: "tokens_chunk_size",
-            takes: Takes::Number("N"),
-            help: "tokens in a chunk [default: 4194304]",
-            of_tokenize: false,
-        },
-        WriteOption {
-            name: "seq_starts_chunk_size",
-            takes: Takes::Number("N"),
-            help: "starts in a chunk [default: 1048576]",
-            of_tokenize: false,
-        },
-        WriteOption {
-            name: "chunks_per_shard",
-            takes: Takes::Number("N"),
-            help: "with zarr 3, chunks in a shard, which is a file",
-            of_tokenize: false,
-        },
-    ],
+    write_options: option_rows! {
+        /// version of zarr: 2 as seqax writes it (blosc), or 3 (zstd, crc32c) [default: 2]
+        zarr_format: Takes::Number("2|3");
+        /// tokens in a chunk [default: 4194304]
+        tokens_chunk_size: Takes::Number("N");
+        /// starts in a chunk [default: 1048576]
+        seq_starts_chunk_size: Takes::Number("N");
+        /// with zarr 3, chunks in a shard, which is a file
+        chunks_per_shard: Takes::Number("N");
+    },
     ..FormatInfo::NONE
 };
 

@@ -41,7 +41,7 @@
 /// How data is opened and written: options, and the description of each format.
 pub mod format {
     pub use windrow_core::format::write::{Target, WriteFormat, WriteInfo, WriteOptions};
-    pub use windrow_core::format::{Axis, Format, FormatInfo, Holds, Options, Payload, Takes, WriteOption};
+    pub use windrow_core::format::{Axis, Format, FormatInfo, Holds, Options, Payload, Takes};
     pub use windrow_core::store::Io;
     pub use windrow_formats::{read_prompt, tensor_file};
 }

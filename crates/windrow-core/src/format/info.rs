@@ -1,7 +1,7 @@
 //! The description of a format in tables, help and errors, and which options it follows.
 
 use super::foreign::Foreign;
-use super::option::{OpenOption, Takes};
+use super::option::{OpenOption, OptionRow};
 use crate::store::key;
 
 /// What a format is, in words and lists: recognising, `inspect`, `--to`, errors about options, the docs and the tests
@@ -50,8 +50,11 @@ pub struct FormatInfo {
     pub chosen_by: Option<&'static str>,
     /// What `--to` says it writes; empty where it is only read.
     pub written_as: &'static str,
-    /// Options of writing that it has beside those of every format.
-    pub write_options: &'static [WriteOption],
+    /// Options of writing that it has beside those of every format; of [`Takes::Off`](super::Takes::Off) the help says what leaving it on
+    /// does not.
+    pub write_options: &'static [OptionRow],
+    /// Those that only `tokenize` has.
+    pub tokenize_options: &'static [OptionRow],
 }
 
 impl FormatInfo {
@@ -78,11 +81,17 @@ impl FormatInfo {
         chosen_by: None,
         written_as: "",
         write_options: &[],
+        tokenize_options: &[],
     };
 
     /// Whether it follows this option of opening.
     pub fn takes(&self, option: &str) -> bool {
         self.open_options.iter().any(|own| own.row.name == option)
+    }
+
+    /// Options of writing and tokenising that it has of its own.
+    pub fn own_options(&self) -> impl Iterator<Item = &'static OptionRow> {
+        self.write_options.iter().chain(self.tokenize_options)
     }
 
     /// Whether its whole numbers are token IDs, not measurements.
@@ -146,29 +155,6 @@ impl FileNames {
         checksums_beside: |_| None,
         bare_checksums: |_| None,
         checksums_folder: None,
-    };
-}
-
-/// An option of writing that not every format has.
-#[derive(Clone, Copy, Debug)]
-pub struct WriteOption {
-    /// What Python calls it; the command line has hyphens.
-    pub name: &'static str,
-    /// What it takes.
-    pub takes: Takes,
-    /// What it does, for `--help`; of [`Takes::Off`] what leaving it on does not.
-    pub help: &'static str,
-    /// Only `tokenize` has it.
-    pub of_tokenize: bool,
-}
-
-impl WriteOption {
-    /// The column of numbers, of a format of rows.
-    pub const TO_COLUMN: WriteOption = WriteOption {
-        name: "to_column",
-        takes: Takes::Text("NAME"),
-        help: "the column of the numbers [default: tokens]",
-        of_tokenize: false,
     };
 }
 

@@ -186,6 +186,10 @@ pub const COLUMNS: OpenOption = OpenOption::of_some(
     "it names the keys or columns that make a row, or the channels of a table",
 );
 
+/// The column of numbers, of a format of rows that is written.
+pub const TO_COLUMN: OptionRow =
+    OptionRow::new("to_column", Takes::Text("NAME"), "the column of the numbers [default: tokens]");
+
 /// What every format follows: what to read, and how.
 pub(crate) static READING: &[OptionRow] = crate::option_rows! {
     /// Read it as this format instead of recognising it.

@@ -90,7 +90,7 @@ impl Case {
             let is_labelled = |(at, t): (usize, &Token)| match labels {
                 Labels::Next => t.learned && !t.starts,
                 Labels::Same => t.learned && !t.starts && at > 0,
-                Labels::None => t.learned,
+                _ => t.learned,
             };
             let labelled: Vec<bool> = tokens[ahead..].iter().enumerate().map(is_labelled).collect();
             if labels != Labels::None {

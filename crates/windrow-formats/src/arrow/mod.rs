@@ -8,7 +8,7 @@ use std::sync::Arc;
 use windrow_core::format::verify::{Opened, Verifier, Verify};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{
-    Confidence, Format, FormatInfo, Holds, Options, Probe, WriteOption, discover, splits,
+    Confidence, Format, FormatInfo, Holds, Options, Probe, TO_COLUMN, discover, splits,
 };
 use windrow_core::source::SharedSource;
 use windrow_core::store::{Object, key};
@@ -44,7 +44,7 @@ static INFO: FormatInfo = FormatInfo {
     hidden: &[("cache-", ".arrow"), ("", ".incomplete")],
     open_options: &[COLUMN, COLUMNS],
     written_as: "one `.arrow` stream: rows, or numbers in a column `tokens` with their metadata beside it",
-    write_options: &[WriteOption::TO_COLUMN],
+    write_options: &[TO_COLUMN],
     ..FormatInfo::NONE
 };
 

@@ -17,9 +17,10 @@ use windrow_core::format::verify::Verify;
 use windrow_core::format::vocabulary::{check_asked, tokenizer_must_be};
 use windrow_core::format::write::{OwnOptions, WriteFormat};
 use windrow_core::format::{
-    Confidence, FileNames, Format, FormatInfo, Holds, LineIndex, Options, Probe, Takes, WriteOption,
+    Confidence, FileNames, Format, FormatInfo, Holds, LineIndex, Options, Probe, Takes,
 };
 use windrow_core::manifest::{MANIFEST_FILE, Manifest};
+use windrow_core::option_rows;
 use windrow_core::source::{Schema, SharedSource};
 use windrow_core::store::{Object, Store, key, open_if_there, read_small};
 use windrow_core::{DType, Element, Error, Kind, Result};
@@ -102,32 +103,16 @@ static INFO: FormatInfo = FormatInfo {
     open_options: &[COLUMNS, open_options::INDEX_FOLDER],
     chosen_by: Some("index_folder"),
     written_as: "a folder of token samples with a byte-offset index",
-    write_options: &[
-        WriteOption {
-            name: "samples_folder",
-            takes: Takes::Text("NAME"),
-            help: "folder of the samples [default: tokenized-samples]",
-            of_tokenize: true,
-        },
-        WriteOption {
-            name: "postfix",
-            takes: Takes::Text("NAME"),
-            help: "what follows the name of an input in that of its samples [default: tokenized-samples]",
-            of_tokenize: true,
-        },
-        WriteOption {
-            name: "index_folder",
-            takes: Takes::Text("NAME"),
-            help: "folder of the index [default: index]",
-            of_tokenize: true,
-        },
-        WriteOption {
-            name: "block_sums",
-            takes: Takes::Off,
-            help: "keep no block checksums",
-            of_tokenize: true,
-        },
-    ],
+    tokenize_options: option_rows! {
+        /// folder of the samples [default: tokenized-samples]
+        samples_folder: Takes::Text("NAME");
+        /// what follows the name of an input in that of its samples [default: tokenized-samples]
+        postfix: Takes::Text("NAME");
+        /// folder of the index [default: index]
+        index_folder: Takes::Text("NAME");
+        /// keep no block checksums
+        block_sums: Takes::Off;
+    },
     checks_manifest: true,
     names: FileNames {
         may_lack_checksums: |name| (name == FILE_LIST).then_some(false),

@@ -20,7 +20,8 @@ mod write;
 use windrow_core::Result;
 use windrow_core::format::verify::Verify;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes};
+use windrow_core::option_rows;
 use windrow_core::source::SharedSource;
 
 use self::chunks::Chunks;
@@ -47,20 +48,12 @@ static INFO: FormatInfo = FormatInfo {
     data_suffixes: &[".bin"],
     open_options: &[COLUMN, COLUMNS],
     written_as: "index.json and chunk-0-N.bin: tokens for its TokensLoader, or items that are dicts",
-    write_options: &[
-        WriteOption {
-            name: "to_column",
-            takes: Takes::Text("NAME"),
-            help: "items are dicts with the numbers under this key and their metadata [default: the numbers alone]",
-            of_tokenize: false,
-        },
-        WriteOption {
-            name: "chunk_bytes",
-            takes: Takes::Bytes,
-            help: "most bytes of a chunk [default: 67108864]",
-            of_tokenize: false,
-        },
-    ],
+    write_options: option_rows! {
+        /// items are dicts with the numbers under this key and their metadata [default: the numbers alone]
+        to_column: Takes::Text("NAME");
+        /// most bytes of a chunk [default: 67108864]
+        chunk_bytes: Takes::Bytes;
+    },
     ..FormatInfo::NONE
 };
 

@@ -13,7 +13,9 @@ mod write;
 use windrow_core::Result;
 use windrow_core::format::verify::Verify;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
+use windrow_core::format::{
+    Confidence, Format, FormatInfo, Holds, OptionRow, Options, Probe, TO_COLUMN, Takes,
+};
 use windrow_core::source::SharedSource;
 
 use self::index::Index;
@@ -40,19 +42,13 @@ static INFO: FormatInfo = FormatInfo {
     open_options: &[COLUMN, COLUMNS],
     written_as: "index.json and shard.NNNNN.mds: rows, or arrays in a column `tokens`",
     write_options: &[
-        WriteOption::TO_COLUMN,
-        WriteOption {
-            name: "size_limit",
-            takes: Takes::Bytes,
-            help: "most bytes of a shard before it is compressed [default: 67108864]",
-            of_tokenize: false,
-        },
-        WriteOption {
-            name: "compression",
-            takes: Takes::Text("zstd[:LEVEL]"),
-            help: "compress the shards",
-            of_tokenize: false,
-        },
+        TO_COLUMN,
+        OptionRow::new(
+            "size_limit",
+            Takes::Bytes,
+            "most bytes of a shard before it is compressed [default: 67108864]",
+        ),
+        OptionRow::new("compression", Takes::Text("zstd[:LEVEL]"), "compress the shards"),
     ],
     has_own_checksums: true,
     ..FormatInfo::NONE

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use half::f16;
 use windrow_core::format::verify::Verify;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes};
 use windrow_core::manifest::Manifest;
+use windrow_core::option_rows;
 use windrow_core::source::{Extras, FileInfo, Location, Schema, SharedSource, Source, check_span};
 use windrow_core::store::{Object, at_once, entry_if_there};
 use windrow_core::{DType, Decode, Element, Error, Kind, Lengths, Result, Span, Values};
@@ -44,20 +45,12 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "`windrow convert --to shards`, `windrow tokenize --to shards`, `wr.write`, Time-MoE, FoundationTS",
     holds: &[Holds::Series, Holds::Tokens, Holds::Codes],
     written_as: "meta.json and data-<i>-of-<n>.bin",
-    write_options: &[
-        WriteOption {
-            name: "max_shard_bytes",
-            takes: Takes::Bytes,
-            help: "most bytes of a shard [default: 5368709120]",
-            of_tokenize: false,
-        },
-        WriteOption {
-            name: "normalize",
-            takes: Takes::On,
-            help: "store series as (x - mean) / std in float32, and mean and std of each record beside it; not for token IDs",
-            of_tokenize: false,
-        },
-    ],
+    write_options: option_rows! {
+        /// most bytes of a shard [default: 5368709120]
+        max_shard_bytes: Takes::Bytes;
+        /// store series as (x - mean) / std in float32, and mean and std of each record beside it; not for token IDs
+        normalize: Takes::On;
+    },
     ..FormatInfo::NONE
 };
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{FormatInfo, Holds, Options, Probe, WriteOption};
+use windrow_core::format::{FormatInfo, Holds, Options, Probe, TO_COLUMN};
 use windrow_core::source::SharedSource;
 use windrow_core::store::{Compression, Object, at_once, expanded, expanded_as, head_as, key, plain_name};
 use windrow_core::{Error, Result};
@@ -40,7 +40,7 @@ static INFO: FormatInfo = FormatInfo {
     text_is_bytes: true,
     open_options: &[COLUMN, COLUMNS, PAYLOAD],
     written_as: "one .tfrecord of tf.train.Example: rows, or arrays in a feature `tokens`",
-    write_options: &[WriteOption::TO_COLUMN],
+    write_options: &[TO_COLUMN],
     ..FormatInfo::NONE
 };
 

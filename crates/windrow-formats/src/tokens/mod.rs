@@ -14,9 +14,8 @@ use windrow_core::format::discover::{natural_order, refuse_copies};
 use windrow_core::format::verify::Verify;
 use windrow_core::format::vocabulary::check_asked;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{
-    Confidence, FileNames, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, splits,
-};
+use windrow_core::format::{Confidence, FileNames, Format, FormatInfo, Holds, Options, Probe, Takes, splits};
+use windrow_core::option_rows;
 use windrow_core::source::{FileInfo, Location, Schema, SharedSource, Source, check_span};
 use windrow_core::store::{Object, expanded, key, plain_name};
 use windrow_core::{DType, Decode, Element, Error, Lengths, Result, Span, Values};
@@ -47,12 +46,10 @@ static INFO: FormatInfo = FormatInfo {
     foreign: foreign::FOREIGN,
     open_options: &[EOS],
     written_as: "one headerless row of token IDs",
-    write_options: &[WriteOption {
-        name: "block_sums",
-        takes: Takes::Off,
-        help: "keep no block checksums",
-        of_tokenize: true,
-    }],
+    tokenize_options: option_rows! {
+        /// keep no block checksums
+        block_sums: Takes::Off;
+    },
     checks_manifest: true,
     names: FileNames {
         before: |name| Some(plain_name(name)).filter(|plain| *plain != name && is_bin(plain)),

@@ -11,10 +11,9 @@ mod write;
 
 use windrow_core::format::verify::Verify;
 use windrow_core::format::write::{OwnOptions, WriteFormat};
-use windrow_core::format::{
-    Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, WriteOption, discover, splits,
-};
+use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, Takes, discover, splits};
 use windrow_core::manifest::Manifest;
+use windrow_core::option_rows;
 use windrow_core::source::SharedSource;
 use windrow_core::store::{expanded, key};
 use windrow_core::{Error, Result};
@@ -47,12 +46,10 @@ static INFO: FormatInfo = FormatInfo {
     data_suffixes: SUFFIXES,
     open_options: &[COLUMN, COLUMNS],
     written_as: "shard-NNNNNN.tar: rows, a member for each column, or arrays in members `npy`",
-    write_options: &[WriteOption {
-        name: "size_limit",
-        takes: Takes::Bytes,
-        help: "most bytes of a shard [default: 1073741824]",
-        of_tokenize: false,
-    }],
+    write_options: option_rows! {
+        /// most bytes of a shard [default: 1073741824]
+        size_limit: Takes::Bytes;
+    },
     checks_manifest: true,
     ..FormatInfo::NONE
 };

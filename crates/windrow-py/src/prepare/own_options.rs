@@ -63,7 +63,7 @@ pub(crate) fn writer(
 
 // What is an option of another format is no mistake of typing.
 fn is_of_a_format(name: &str) -> bool {
-    windrow::written().iter().any(|format| format.info.write_options.iter().any(|option| option.name == name))
+    windrow::written().iter().any(|format| format.info.own_options().any(|option| option.name == name))
 }
 
 // numpy's numbers and bools, too.

@@ -325,7 +325,7 @@ fn a_format_takes_the_options_that_its_info_lists() {
     for info in formats().iter().map(|format| format.info()) {
         let written = writer(formats(), info.name, &Map::new());
         assert_eq!(written.is_ok(), info.is_written(), "{}", info.name);
-        for option in info.write_options {
+        for option in info.own_options() {
             let value = match option.takes {
                 Takes::Number(_) | Takes::Bytes => json!(1 << 16),
                 Takes::Text(_) => json!("abc"),

@@ -266,7 +266,7 @@ fn each_mark_is_an_option_or_a_word() {
     known.extend(rows.map(|row| row.name.to_string()));
     let of_views = windrow::VIEWS.iter().flat_map(|view| view.options()).map(|option| option.name);
     let written = windrow::written();
-    let of_formats = written.iter().flat_map(|format| format.info.write_options).map(|option| option.name);
+    let of_formats = written.iter().flat_map(|format| format.info.own_options()).map(|option| option.name);
     let others = [&OF_LOADERS[..], &OF_WRITING, &OF_BLOCKS].concat();
     let names = NAMES.iter().map(|(name, ..)| *name);
     known.extend(of_views.chain(of_formats).chain(others).chain(names).map(str::to_string));

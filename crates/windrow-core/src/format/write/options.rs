@@ -141,7 +141,7 @@ pub fn writer(
     match own.given.iter().find(|(_, value)| !value.is_null()) {
         None => Ok(writer),
         Some((option, _)) => {
-            let has = |info: &&'static FormatInfo| info.write_options.iter().any(|own| own.name == option);
+            let has = |info: &&'static FormatInfo| info.own_options().any(|own| own.name == option);
             let of: Vec<&str> =
                 table.iter().map(|format| format.info()).filter(has).map(|info| info.name).collect();
             let known = option_names(table, name);
@@ -156,8 +156,7 @@ pub fn writer(
 
 /// Names of the options that the format of this name in `table` has of its own, where it is written.
 pub fn option_names(table: &[&dyn Format], name: &str) -> Vec<&'static str> {
-    let options = info_of(table, name).map_or(&[][..], |info| info.write_options);
-    options.iter().map(|option| option.name).collect()
+    info_of(table, name).into_iter().flat_map(FormatInfo::own_options).map(|option| option.name).collect()
 }
 
 /// The error of an option that is given to a format that does not have it.
