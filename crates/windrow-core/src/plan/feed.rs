@@ -28,6 +28,8 @@ pub struct Feed {
     numbering: Numbering,
     /// Records of the source for each record of the data set, where they are its channels.
     channels: Option<u64>,
+    /// Among feeds whose tensors may differ, which tensors its are: rows of others are in other batches.
+    pub(super) tensors: usize,
 }
 
 /// The tensor of feed numbers.
@@ -51,6 +53,7 @@ impl Feed {
             has_part_ids: false,
             numbering: Numbering::default(),
             channels: None,
+            tensors: 0,
         }
     }
 
@@ -173,40 +176,6 @@ impl Feed {
         self.collate.as_ref()
     }
 
-    /// Whether rows of the other can be in a batch with rows of this one, which are called by these names where they
-    /// cannot.
-    ///
-    /// # Errors
-    /// `Mismatch` that names the tensors that differ.
-    pub fn check_rows(&self, other: &Feed, names: [&str; 2]) -> Result<()> {
-        match (self.collate.rows(), other.collate.rows()) {
-            (Some(ours), Some(theirs)) => return ours.check_mixed(theirs, names),
-            (None, None) => {}
-            (ours, _) => {
-                let [rows, tensors] = if ours.is_some() { names } else { [names[1], names[0]] };
-                return Err(Error::mismatch(format!("{rows} gives rows, {tensors} tensors"))
-                    .hint("a batch takes rows of every view of a mix: cut all with the same view"));
-            }
-        }
-        let layouts = [self, other].map(|feed| feed.collate.describe());
-        // The same layout of records with and without channels, or of bins of more segments, has other shapes.
-        let [ours, theirs] = [self, other].map(|feed| feed.collate.fields(&mut iter::empty()));
-        let (ours, theirs) = (ours?, theirs?);
-        if layouts[0] == layouts[1] && ours == theirs {
-            return Ok(());
-        }
-        let found = if ours == theirs {
-            format!("{} is {}, {} is {}", names[0], layouts[0], names[1], layouts[1])
-        } else {
-            differences([&ours, &theirs], names)
-        };
-        Err(Error::mismatch(format!("{} and {} give different tensors: {found}", names[0], names[1])).hint(
-            "a batch takes rows of every view of a mix: cut all with the same view, length, dtype and labels; records [T, C] \
-             need as many channels, bins as many records in the fullest row or @fields@ without cu_seqlens, and a loss mask \
-             beside the tokens of all or of none",
-        ))
-    }
-
     /// Whether each read may ask another machine.
     pub(super) fn is_far(&self) -> bool {
         self.is_far
@@ -267,23 +236,6 @@ pub fn records_of(feeds: &[Feed], picks: impl Iterator<Item = Pick> + Clone) -> 
         workspace.pick(feeds, picks.clone())?;
         workspace.records(feeds)
     })
-}
-
-// Which fields only one of them has, and which are of other dtypes or shapes.
-fn differences(fields: [&[Field]; 2], names: [&str; 2]) -> String {
-    let there = |of: usize, name: &str| fields[of].iter().find(|field| field.name == name);
-    let only = |of: usize| {
-        let all = fields[of].iter().filter(|field| there(1 - of, &field.name).is_none());
-        let all: Vec<&str> = all.map(|field| &*field.name).collect();
-        (!all.is_empty()).then(|| format!("only {} has {}", names[of], all.join(", ")))
-    };
-    let other = fields[0].iter().filter_map(|ours| {
-        let theirs = there(1, &ours.name).filter(|theirs| *theirs != ours)?;
-        let [ours_are, theirs_are] = [ours, theirs].map(|field| format!("{} {:?}", field.dtype, field.shape));
-        Some(format!("{} is {ours_are} of {}, {theirs_are} of {}", ours.name, names[0], names[1]))
-    });
-    let all: Vec<String> = [only(0), only(1)].into_iter().flatten().chain(other).collect();
-    all.join("; ")
 }
 
 /// The samples of one batch before they are assembled; memory to use again.
@@ -417,6 +369,7 @@ impl Workspace {
     }
 
     fn assemble(&mut self, feeds: &[Feed], pool: Option<&Pool>) -> Result<Batch> {
+        refuse_apart(feeds, self.rows.iter().map(|row| row.feed))?;
         let collate = feeds[self.rows.first().map_or(0, |r| r.feed)].collate.as_ref();
         if let Some(layout) = collate.rows() {
             if self.of_records {
@@ -476,6 +429,19 @@ fn touch(sample: &Sample<'_>) {
     }
     for span in spans.take(OTHERS) {
         sample.source.touch(Span { len: span.len.min(VALUES), ..span });
+    }
+}
+
+// Refuses rows of views that were told apart in one batch.
+fn refuse_apart(feeds: &[Feed], mut of_rows: impl Iterator<Item = usize>) -> Result<()> {
+    let Some(first) = of_rows.next() else { return Ok(()) };
+    match of_rows.find(|&feed| feeds[feed].tensors != feeds[first].tensors) {
+        None => Ok(()),
+        Some(other) => Err(Error::mismatch(format!(
+            "rows of part {first} and of part {other} in one batch, which have different tensors"
+        ))
+        .field("batches")
+        .hint("with @batches=part@ each batch is of one part: take as many rows as it has, from where one begins")),
     }
 }
 

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{Cursor, Feed, Plan, in_run};
 use crate::error::{Error, Result};
-use crate::sampler::{BlockShape, Described, Sampler};
+use crate::sampler::{BlockShape, Described, ROWS, Sampler};
 use crate::source::whole;
 
 /// The parts that decide a plan's batches, in one line: `source=…;view=…;order=…;layout=…`, and `;phases=…` of an order that
@@ -36,7 +36,12 @@ impl Identity {
             sources.push(whole(|| source.word())?);
             views.push(feed.view().describe());
         }
-        let layout = plan.feeds().first().map(Feed::layout).unwrap_or_default();
+        let mut layouts: Vec<String> = plan.feeds().iter().map(Feed::layout).collect();
+        // One layout of all views is named once; in batches of one part each, views may differ.
+        if layouts.iter().all(|layout| *layout == layouts[0]) {
+            layouts.truncate(1);
+        }
+        let layout = layouts.join("+");
         let (source, view) = (sources.join("+"), views.join("+"));
         Ok(Identity::with(
             source,
@@ -93,6 +98,16 @@ impl Identity {
                  that were delivered"
             ))
             .hint("of a run that continues, phases and max_epochs may change after the samples that were delivered"));
+        }
+        if let [Some(ours), Some(theirs)] = [self.part("order"), part(other, "order")].map(batch_rows)
+            && ours != theirs
+            && self.differs_in_order_alone(other)
+        {
+            return Err(Error::mismatch(format!(
+                "the state is of batches of {theirs} rows of one part each, this loader of batches of {ours} rows"
+            ))
+            .field("global_batch_size")
+            .hint(format!("continue with the batch size of that run: @global_batch_size={theirs}@")));
         }
         match self.differences(other, "the state", "this plan") {
             None => Ok(()),
@@ -205,9 +220,18 @@ fn is_hash(text: &str) -> bool {
     text.starts_with('#')
 }
 
-// A text, or its hash where it is long.
+// A text, or its hash where it is long. The rows of batches of one part each stay readable: another number of them is refused by it.
 fn shown(text: &str) -> String {
-    if text.len() > MOST_BYTES { format!("#{:016x}", xxh3_64(text.as_bytes())) } else { text.to_string() }
+    if text.len() <= MOST_BYTES {
+        return text.to_string();
+    }
+    let rows = text.rfind(ROWS).filter(|_| batch_rows(text).is_some());
+    format!("#{:016x}{}", xxh3_64(text.as_bytes()), rows.map_or("", |at| &text[at..]))
+}
+
+// The rows of a batch that the words of an order end with.
+fn batch_rows(order: &str) -> Option<u64> {
+    order.strip_suffix(')')?.rsplit_once(ROWS)?.1.parse().ok()
 }
 
 // The text of one part of an identity.

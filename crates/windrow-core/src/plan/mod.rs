@@ -1,5 +1,6 @@
 //! The pure function: (plan, seed, epoch, positions) → batch. Its identity, and its inverse.
 
+mod alike;
 mod compared;
 mod covered;
 mod cursor;
@@ -80,17 +81,20 @@ impl Plan {
     /// One view, or several under a sampler whose sample numbers run through them in order.
     ///
     /// # Errors
-    /// `Config` when there is no feed, no sample, or when feeds have different tensors.
+    /// `Config` when there is no feed, or no sample; `Mismatch` when feeds have different tensors that a batch takes rows of, or
+    /// [in batches of their own](Sampler::views_of_batches), tensors of different names or dtypes.
     pub fn new(feeds: Vec<Feed>, sampler: Arc<dyn Sampler>, seed: u64) -> Result<Plan> {
         let mut starts = vec![0u64];
         for feed in &feeds {
             let end = starts.last().copied().unwrap_or(0).checked_add(feed.len());
             starts.push(end.ok_or_else(|| Error::config("more samples than 2^64"))?);
         }
-        let Some(first) = feeds.first() else { return Err(Error::config("a plan without a view")) };
-        for (other, number) in feeds[1..].iter().zip(1..) {
-            first.check_rows(other, ["view 0", &format!("view {number}")])?;
+        if feeds.is_empty() {
+            return Err(Error::config("a plan without a view"));
         }
+        let of_batches = sampler.views_of_batches();
+        alike::check(&feeds, &of_batches)?;
+        let feeds = if of_batches.is_empty() { feeds } else { Feed::told_apart(feeds)? };
         Ok(Plan { feeds, starts, sampler, seed, names: Vec::new(), map_name: None })
     }
 

@@ -1,5 +1,6 @@
 //! From one batch to the next: which positions, and which of their rows belong to this rank.
 
+use std::num::NonZeroU64;
 use std::ops::Range;
 
 use super::cursor::{Cursor, in_run, kept, kept_until, past_skip};
@@ -76,10 +77,11 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Refuses rules that would never give a batch, or from `cursor` on one without a row for some rank.
+    /// Refuses rules that would never give a batch, or from `cursor` on one without a row for some rank, and other batches than an
+    /// order is made of.
     ///
     /// # Errors
-    /// `Config`.
+    /// `Config`; `Mismatch` for a batch size or a cursor that does not fit the order.
     pub fn check(&self, sampler: &dyn Sampler, cursor: Cursor) -> Result<()> {
         if self.global_batch_size == 0 {
             return Err(Error::config("a batch size of 0"));
@@ -92,6 +94,9 @@ impl Steps {
                 self.global_batch_size
             ))
             .hint("global_batch_size counts the rows of all ranks together: at least one for each"));
+        }
+        if let Some(rows) = sampler.batch_rows() {
+            self.check_batches(sampler, rows, cursor)?;
         }
         match sampler.len(0) {
             Some(0) => Err(Error::config("the view has no samples")
@@ -108,6 +113,39 @@ impl Steps {
             }
             None if self.last == LastBatch::Keep => self.check_skips(sampler, None, cursor),
             _ => Ok(()),
+        }
+    }
+
+    // Batches of an order that is made of them begin where it says.
+    fn check_batches(&self, sampler: &dyn Sampler, rows: NonZeroU64, cursor: Cursor) -> Result<()> {
+        if self.global_batch_size != rows.get() {
+            return Err(Error::mismatch(format!(
+                "a batch of {} rows over all ranks, in an order of batches of {rows} rows, each of one part",
+                self.global_batch_size
+            ))
+            .field("global_batch_size")
+            .hint(format!("@global_batch_size={rows}@ is what its batches were mixed for")));
+        }
+        if cursor.samples % rows != 0 {
+            return Err(Error::mismatch(format!(
+                "the state is at sample {}, inside a batch: each batch is of one part, and has {rows} rows",
+                cursor.samples
+            )));
+        }
+        let ends = sampler.skips().iter().flat_map(|skip| [skip.start, skip.end]);
+        match ends.into_iter().find(|end| *end % rows != 0) {
+            None => Ok(()),
+            Some(end) => {
+                let before = end - end % rows;
+                Err(Error::config(format!(
+                    "a skip begins or ends at sample {end}, inside a batch: each batch is of one part, and has {rows} rows"
+                ))
+                .field("skip")
+                .hint(match before.checked_add(rows.get()) {
+                    Some(after) => format!("whole batches can be skipped: their ends next to it are {before} and {after}"),
+                    None => format!("whole batches can be skipped: the end before it is {before}"),
+                }))
+            }
         }
     }
 

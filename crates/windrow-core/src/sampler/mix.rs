@@ -8,6 +8,7 @@ mod part;
 mod ready;
 mod schedule;
 
+use std::num::NonZeroU64;
 use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -22,6 +23,9 @@ use super::{Change, Described, Order, Sampler, Turn};
 use crate::error::{Error, Result};
 use crate::record::keyed_hash;
 
+/// Before the rows of batches that are of one part each, at the end of an order's words.
+pub(crate) const ROWS: &str = ",batches=part(rows=";
+
 /// Sets the seeds of the parts apart from every other use of the hash.
 const PART: u64 = 0x7061_7274_0000_0000;
 
@@ -33,6 +37,9 @@ const PART: u64 = 0x7061_7274_0000_0000;
 ///
 /// Where the shares change, as a phase begins or a part has had its most passes, other blocks begin; every part continues
 /// where it was.
+///
+/// Where [batches are of one part](MixOptions::rows), all of this is so of batches instead of positions: M batches are a block. A part
+/// is gone through pass after pass, and a batch may hold the end of one and the beginning of the next.
 ///
 /// Sample numbers run through the first part, then the second, and so on.
 ///
@@ -51,6 +58,8 @@ pub struct Mix {
     views: Vec<u64>,
     schedule: Schedule,
     stop: Stop,
+    // Of a batch, where each is of one part.
+    rows: Option<NonZeroU64>,
     len: Option<u64>,
     spare: Spare,
 }
@@ -74,7 +83,7 @@ impl Mix {
     pub fn in_orders(parts: &[(u64, f64, Order)], seed: u64, stop: Stop) -> Result<Self> {
         let part =
             |&(len, weight, order)| MixPart { of: PartOf::Samples { len, order }, weight, most_passes: None };
-        Mix::of(&MixOptions { parts: parts.iter().map(part).collect(), stop, phases: Vec::new() }, seed)
+        Mix::of(&MixOptions { parts: parts.iter().map(part).collect(), stop, ..MixOptions::default() }, seed)
     }
 
     /// Mixes parts whose shares change, and mixtures.
@@ -89,7 +98,7 @@ impl Mix {
     /// };
     /// let phases = vec![Phase { start: 5000, weights: vec![0.5, 0.5] }];
     /// let parts = vec![part(700, 1.0), part(100, 0.0)];
-    /// let mix = Mix::of(&MixOptions { parts, phases, stop: Stop::Never }, 7)?;
+    /// let mix = Mix::of(&MixOptions { parts, phases, stop: Stop::Never, rows: None }, 7)?;
     /// assert_eq!(mix.samples_of_views(5000), [5000, 0]);
     /// assert_eq!(mix.samples_of_views(6000), [5500, 500]);
     /// # Ok::<(), windrow_core::Error>(())
@@ -98,11 +107,15 @@ impl Mix {
     /// # Errors
     /// As [`Mix::in_orders`]; `Config` where phases do not follow one another, where one begins after every part has had its
     /// most passes, where phases or most passes are given for a mixture that stops, and where a part that has no passes, as a
-    /// mixture that never ends, is in one that counts them. A weight may be 0 where there are phases.
+    /// mixture that never ends, is in one that counts them. A weight may be 0 where there are phases. Where batches are of one part:
+    /// `Config` for a phase that begins inside a batch, where an epoch has no batch, or a part no whole batch before its most passes;
+    /// and for a mixture in such batches inside one that has others.
     pub fn of(options: &MixOptions, seed: u64) -> Result<Self> {
         let phases = phases(options)?;
+        let rows = options.rows.unwrap_or(NonZeroU64::MIN);
         let (mut offset, mut parts) = (0u64, Vec::with_capacity(options.parts.len()));
         for (number, part) in options.parts.iter().enumerate() {
+            check_batches(number, part, options.rows)?;
             let placed = Part::new(offset, number, part, keyed_hash(seed, [number as u64, 0, PART]))?;
             let n_samples = placed.n_samples;
             offset = offset.checked_add(n_samples).filter(|&all| all <= 1 << 63).ok_or_else(|| {
@@ -113,12 +126,14 @@ impl Mix {
             parts.push(placed);
         }
         let most: Vec<Option<u64>> = (parts.iter().zip(&options.parts).enumerate())
-            .map(|(number, (part, given))| most_turns(number, part, given.most_passes, options.stop))
+            .map(|(number, (part, given))| most_turns(number, part, given.most_passes, options))
             .collect::<Result<_>>()?;
-        let schedule = Schedule::new(&phases, &most, seed)?;
+        let schedule = Schedule::new(&phases, &most, rows, seed)?;
         let views = parts.iter().flat_map(Part::views).collect();
-        let mut mix = Mix { parts, views, schedule, stop: options.stop, len: None, spare: Spare::default() };
+        let (stop, rows) = (options.stop, options.rows);
+        let mut mix = Mix { parts, views, schedule, stop, rows, len: None, spare: Spare::default() };
         mix.len = mix.length();
+        mix.check_length()?;
         Ok(mix)
     }
 
@@ -138,7 +153,7 @@ impl Mix {
         let (number, place) = self.schedule.place(position);
         let in_an_epoch = match self.stop {
             Stop::Never => 0,
-            Stop::First | Stop::All => self.len.map_or(0, |len| self.schedule.turns_before(number, len)),
+            Stop::First | Stop::All => self.len.map_or(0, |len| self.schedule.positions_before(number, len)),
         };
         let place = u128::from(epoch) * u128::from(in_an_epoch) + u128::from(place);
         self.part(number).turn(0, place)
@@ -167,20 +182,35 @@ impl Mix {
         self.parts.last().map_or(0, |part| part.offset + part.n_samples)
     }
 
-    // Positions of an epoch. An end beyond 2^64 counts as 2^64 - 1: nobody gets there.
+    // Positions of an epoch, which are whole batches where those are of one part. An end beyond 2^64 counts as 2^64 - 1: nobody gets
+    // there.
     fn length(&self) -> Option<u64> {
-        // Where each part's place number `place(pass)` comes.
-        let positions = |place: fn(u64) -> u64| {
+        let rows = self.rows.unwrap_or(NonZeroU64::MIN);
+        // Where the batch of each part begins that holds place number `place(pass)` of it.
+        let batches = |place: fn(u64) -> u64| {
             numbered(&self.parts).map(move |(number, part)| {
-                let place = part.pass_len().map(place);
+                let place = part.pass_len().map(|len| place(len) / rows * rows.get());
                 place.and_then(|place| self.schedule.position(number, place)).unwrap_or(u64::MAX)
             })
         };
         match self.stop {
-            Stop::First => positions(|len| len).min(),
-            Stop::All => positions(|len| len - 1).max().map(|last| last.saturating_add(1)),
+            Stop::First => batches(|len| len).min(),
+            Stop::All => batches(|len| len - 1).max().map(|last| last.saturating_add(rows.get())),
             Stop::Never => self.schedule.end(),
         }
+    }
+
+    // Only batches can be too large for an epoch: without them it has a sample.
+    fn check_length(&self) -> Result<()> {
+        let (Some(0), Some(rows)) = (self.len, self.rows) else { return Ok(()) };
+        let (number, _) = self.schedule.place(0);
+        let len = self.part(number).pass_len().unwrap_or_default();
+        Err(Error::config(format!(
+            "part {number} has {len} samples, and each batch {rows} rows of one part: an epoch has no batch without a sample that \
+             repeats"
+        ))
+        .field("batches")
+        .hint("@stop=all@ or @stop=never@ goes through it again; or choose a smaller batch size"))
     }
 
     fn part(&self, number: u16) -> &Part {
@@ -205,7 +235,7 @@ impl Mix {
     ) -> bool {
         numbered(&self.parts).all(|(number, part)| {
             let [start, end] =
-                [positions.start, positions.end].map(|p| self.schedule.turns_before(number, p));
+                [positions.start, positions.end].map(|p| self.schedule.positions_before(number, p));
             let at = |place| self.schedule.position(number, place).map_or(u64::MAX, position_of);
             part.blocks(epoch, start..end, &at, needed)
         })
@@ -218,7 +248,12 @@ impl Mix {
             Of::Mix(_) => part.describe(),
         };
         let parts: Vec<String> = self.parts.iter().map(part).collect();
-        format!("{},stop={}", parts.join("+"), self.stop.name())
+        format!("{},stop={}{}", parts.join("+"), self.stop.name(), self.batch_words())
+    }
+
+    // That each batch is of one part, and its rows.
+    fn batch_words(&self) -> String {
+        self.rows.map_or(String::new(), |rows| format!("{ROWS}{rows})"))
     }
 
     // Where the shares of this mixture, and of mixtures in it, change before a position.
@@ -253,7 +288,8 @@ impl Mix {
         let order =
             if orders.iter().all(|order| *order == orders[0]) { orders[0].clone() } else { orders.join("+") };
         let (stop, size) = (self.stop.name(), slots.iter().sum::<u64>());
-        format!("mix-v1:{order},stop={stop},slots={size},len*slots={}", parts.join("+"))
+        let batches = self.batch_words();
+        format!("mix-v1:{order},stop={stop},slots={size},len*slots={}{batches}", parts.join("+"))
     }
 }
 
@@ -299,8 +335,28 @@ fn phases(options: &MixOptions) -> Result<Vec<Slots>> {
     Ok(found)
 }
 
-// Turns after which a part gives its share to the others.
-fn most_turns(number: usize, part: &Part, most_passes: Option<u64>, stop: Stop) -> Result<Option<u64>> {
+// Batches of one part cannot be in others.
+fn check_batches(number: usize, part: &MixPart, rows: Option<NonZeroU64>) -> Result<()> {
+    let PartOf::Mix(MixOptions { rows: Some(own), .. }) = &part.of else { return Ok(()) };
+    if rows == Some(*own) {
+        return Ok(());
+    }
+    let others = rows.map_or("mixes each batch".to_string(), |rows| format!("has batches of {rows}"));
+    Err(Error::config(format!(
+        "part {number} is a mixture in batches of {own} rows of one part, and the mixture around it {others}"
+    ))
+    .field("batches")
+    .hint("give @batches=part@ to both, with batches of one size, or to the one around alone"))
+}
+
+// Turns after which a part gives its share to the others: batches where those are of one part, of which the last may not be full.
+fn most_turns(
+    number: usize,
+    part: &Part,
+    most_passes: Option<u64>,
+    options: &MixOptions,
+) -> Result<Option<u64>> {
+    let (stop, rows) = (options.stop, options.rows);
     let Some(len) = part.pass_len() else {
         return if stop == Stop::Never && most_passes.is_none() {
             Ok(None)
@@ -322,7 +378,15 @@ fn most_turns(number: usize, part: &Part, most_passes: Option<u64>, stop: Stop) 
         Some(0) => Err(Error::config(format!("part {number} with max_epochs of 0"))
             .field("max_epochs")
             .hint("a part that is not wanted is left out")),
-        turns => Ok(turns),
+        places => match (places.map(|places| places / rows.unwrap_or(NonZeroU64::MIN)), rows) {
+            (Some(0), Some(rows)) => Err(Error::config(format!(
+                "part {number} ends after {passes} passes of {len} samples, and each batch has {rows} rows of one part: it would \
+                 never have one"
+            ))
+            .field("max_epochs")
+            .hint("give it more passes, or choose a smaller batch size")),
+            (turns, _) => Ok(turns),
+        },
     }
 }
 
@@ -333,6 +397,31 @@ impl Sampler for Mix {
 
     fn epochs(&self) -> Option<u64> {
         self.schedule.end().map(|_| 1)
+    }
+
+    fn batch_rows(&self) -> Option<NonZeroU64> {
+        self.rows
+    }
+
+    fn views_of_batches(&self) -> Vec<Range<usize>> {
+        if self.rows.is_none() {
+            return Vec::new();
+        }
+        let mut apart = Vec::new();
+        let mut first = 0;
+        for part in &self.parts {
+            let n_views = part.views().len();
+            let inner = match &part.of {
+                Of::View(_) => Vec::new(),
+                Of::Mix(mix) => mix.views_of_batches(),
+            };
+            match inner.is_empty() {
+                true => apart.push(first..first + n_views),
+                false => apart.extend(inner.into_iter().map(|views| first + views.start..first + views.end)),
+            }
+            first += n_views;
+        }
+        apart
     }
 
     fn turn(&self, epoch: u64, position: u64) -> Turn {
@@ -364,7 +453,7 @@ impl Sampler for Mix {
 
     fn samples_of_views(&self, positions: u64) -> Vec<u64> {
         let parts = numbered(&self.parts).map(|(number, part)| {
-            let turns = self.schedule.turns_before(number, positions);
+            let turns = self.schedule.positions_before(number, positions);
             match &part.of {
                 Of::View(_) => vec![turns],
                 Of::Mix(mix) => mix.samples_of_views(turns),

@@ -10,12 +10,14 @@ mod shard;
 mod shuffle;
 mod skipping;
 
+use std::num::NonZeroU64;
 use std::ops::Range;
 
 pub use crate::permutation::Permutation;
 pub use blocks::{BlockShape, Blocks};
 pub use described::{Change, Described};
 pub use grouped::Grouped;
+pub(crate) use mix::ROWS;
 pub use mix::{Mix, MixOptions, MixPart, PartOf, Phase, Stop};
 pub use order::Order;
 pub use sequential::Sequential;
@@ -71,6 +73,18 @@ pub trait Sampler: Send + Sync {
     /// Positions of the run that are left out, counted over its epochs: ascending, apart from each other.
     fn skips(&self) -> &[Range<u64>] {
         &[]
+    }
+
+    /// Rows of a batch over all ranks, where the order is made for one number of them: each this many positions are a batch. `None`
+    /// where batches may have any number of rows.
+    fn batch_rows(&self) -> Option<NonZeroU64> {
+        None
+    }
+
+    /// Which views, by number, a batch takes its rows from, where the views fall into parts of which a batch is one: the views of each
+    /// part. None where a batch takes rows of all.
+    fn views_of_batches(&self) -> Vec<Range<usize>> {
+        Vec::new()
     }
 
     /// What decides the order besides the seed, in words that never change for the same order.

@@ -1,5 +1,6 @@
 //! An order of which some positions are left out: ranges of the run, counted over its epochs and over all ranks.
 
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -69,6 +70,14 @@ impl Sampler for Skipping {
 
     fn blocks(&self, epoch: u64, positions: Range<u64>, out: &mut Vec<Range<u64>>) -> bool {
         self.inner.blocks(epoch, positions, out)
+    }
+
+    fn batch_rows(&self) -> Option<NonZeroU64> {
+        self.inner.batch_rows()
+    }
+
+    fn views_of_batches(&self) -> Vec<Range<usize>> {
+        self.inner.views_of_batches()
     }
 
     fn skips(&self) -> &[Range<u64>] {

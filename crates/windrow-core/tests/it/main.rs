@@ -20,6 +20,8 @@ mod folder;
 mod loader;
 mod mixtures;
 #[cfg(test)]
+mod parts;
+#[cfg(test)]
 mod ranks;
 #[cfg(test)]
 mod reshuffle;

@@ -8,17 +8,17 @@ use windrow_core::sampler::{
 };
 
 /// Random numbers of a test.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (mixed ^ (mixed >> 31)) % n
     }
 
-    fn one_in(&mut self, n: u64) -> bool {
+    pub(crate) fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
@@ -63,7 +63,7 @@ impl Dice {
             phases.push(Phase { start, weights: self.weights(n_parts) });
             start += 1 + self.below(80);
         }
-        MixOptions { parts, stop: Stop::Never, phases }
+        MixOptions { parts, stop: Stop::Never, phases, rows: None }
     }
 }
 
@@ -270,7 +270,7 @@ fn views(lens: &[u64]) -> Vec<MixPart> {
 
 fn endless(parts: Vec<MixPart>, phases: &[(u64, &[f64])]) -> MixOptions {
     let phases = phases.iter().map(|&(start, weights)| Phase { start, weights: weights.to_vec() });
-    MixOptions { parts, stop: Stop::Never, phases: phases.collect() }
+    MixOptions { parts, stop: Stop::Never, phases: phases.collect(), rows: None }
 }
 
 #[test]
@@ -292,9 +292,9 @@ fn a_mixture_without_changes_is_that_of_before() {
         let mut inner = views(&[5, 9]);
         (inner[0].weight, inner[1].weight) = (weights[0], weights[1]);
         let mut parts = views(&[70]);
-        let of = PartOf::Mix(MixOptions { parts: inner, stop: Stop::All, phases: Vec::new() });
+        let of = PartOf::Mix(MixOptions { parts: inner, stop: Stop::All, ..MixOptions::default() });
         parts.push(MixPart { of, weight: 1.0, most_passes: None });
-        Mix::of(&MixOptions { parts, stop: Stop::All, phases: Vec::new() }, 3).unwrap().describe()
+        Mix::of(&MixOptions { parts, stop: Stop::All, ..MixOptions::default() }, 3).unwrap().describe()
     };
     assert_ne!(nested([0.5, 0.5]), nested([0.6, 0.4]));
     assert_eq!(nested([0.5, 0.5]), nested([1.0, 1.0]));
@@ -302,11 +302,11 @@ fn a_mixture_without_changes_is_that_of_before() {
 
 #[test]
 fn a_pass_of_a_mixture_is_one_of_its_epochs() {
-    let inner = |stop| MixOptions { parts: views(&[10, 30]), stop, phases: Vec::new() };
+    let inner = |stop| MixOptions { parts: views(&[10, 30]), stop, ..MixOptions::default() };
     let outer = |stop, of, most_passes| {
         let mut parts = views(&[1000]);
         parts.push(MixPart { of: PartOf::Mix(of), weight: 1.0, most_passes });
-        Mix::of(&MixOptions { parts, stop, phases: Vec::new() }, 5)
+        Mix::of(&MixOptions { parts, stop, ..MixOptions::default() }, 5)
     };
     for (stop, most) in [(Stop::First, 21), (Stop::All, 61)] {
         // Before a sample of the inner mixture comes twice, or once all of them have come.
@@ -347,7 +347,7 @@ fn what_cannot_be_is_refused_by_name() {
     assert!(refused(&stops).contains(".stop(\"never\")"));
     let mut capped = two();
     capped[0].most_passes = Some(2);
-    let stops = MixOptions { parts: capped.clone(), stop: Stop::First, phases: Vec::new() };
+    let stops = MixOptions { parts: capped.clone(), stop: Stop::First, ..MixOptions::default() };
     assert!(refused(&stops).contains("max_epochs"));
     capped[0].most_passes = Some(0);
     assert!(refused(&endless(capped.clone(), &[])).contains("max_epochs of 0"));

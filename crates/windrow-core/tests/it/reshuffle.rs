@@ -502,6 +502,7 @@ fn a_part_that_rests_for_ever_has_no_passes_to_search() {
         parts: feeds.iter().map(part).collect(),
         stop: Stop::Never,
         phases: vec![Phase { start: 60, weights: vec![1.0, 0.0] }],
+        rows: None,
     };
     let plan = Plan::new(feeds, Arc::new(Mix::of(&options, 1).unwrap()), 1).unwrap();
     let found = plan.find(1, 0, 0, 1000).unwrap();

@@ -1,5 +1,7 @@
 //! What a mixture is made of, before its seed is chosen.
 
+use std::num::NonZeroU64;
+
 use serde::{Deserialize, Serialize};
 
 use crate::sampler::Order;
@@ -38,6 +40,9 @@ pub struct MixOptions {
     pub stop: Stop,
     /// Other shares from a position on, in order. Until the first one begins, the parts' own weights hold.
     pub phases: Vec<Phase>,
+    /// Rows of a batch, where each batch is of one part: then shares are of batches. A mixture among the parts is one part, or is
+    /// in such batches too.
+    pub rows: Option<NonZeroU64>,
 }
 
 /// A part of a mixture.
