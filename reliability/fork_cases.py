@@ -29,8 +29,8 @@ def case(kind: str, seed: int, tokens: str, lines: str) -> str | None:
     return {"forked": forked, "threads": threads, "ranks": ranks, "workers": workers, "killed": killed}[kind](draws, tokens, lines)
 
 
-def view_of(draws: random.Random, tokens: str) -> Any:
-    """A view, or a mixture of two, of data that is mapped or read by position."""
+def view_of(draws: random.Random, tokens: str, by_number: bool = True) -> Any:
+    """A view, or a mixture of two, of data that is mapped or read by position; by loaders alone, unless `by_number`."""
     io: Any = draws.choice(["mmap", "pread"])
     ds = wr.open(tokens, dtype="uint16", io=io)
     documents = wr.open(Path(tokens).with_name("documents.bin"), dtype="uint16", document_eos=0, io=io)
@@ -42,7 +42,8 @@ def view_of(draws: random.Random, tokens: str) -> Any:
         lambda: documents.pack(16, reshuffle=True, scope=scope),
     ]
     view = draws.choice(views)()
-    return wr.mix({"a": (view, 0.7), "b": (view, 0.3)}, stop="all") if draws.random() < 0.3 else view
+    batches: Any = None if by_number else draws.choice([None, "part"])
+    return wr.mix({"a": (view, 0.7), "b": (view, 0.3)}, stop="all", batches=batches) if draws.random() < 0.3 else view
 
 
 def digest(batch: Any) -> str:
@@ -57,7 +58,7 @@ def take(loader: Any, n: int) -> list[str]:
 
 def forked(draws: random.Random, tokens: str, lines: str) -> str | None:
     """Children and their parent go on with one loader, while other threads are inside of loaders."""
-    view, n = view_of(draws, tokens), draws.choice([1, 8, 50])
+    view, n = view_of(draws, tokens, by_number=False), draws.choice([1, 8, 50])
     options: dict[str, Any] = {"batch_size": n, "seed": draws.randrange(99)}
     if draws.random() < 0.4:
         options["map"] = with_draws
@@ -159,7 +160,7 @@ def rank(view: Any, number: int, world: int, state: Any, options: dict[str, Any]
 
 def ranks(draws: random.Random, tokens: str, lines: str) -> str | None:
     """One rank is killed at some time; the others end as if nothing were, and a new one continues where it was."""
-    view, world = view_of(draws, tokens), draws.randint(2, 4)
+    view, world = view_of(draws, tokens, by_number=False), draws.randint(2, 4)
     options: dict[str, Any] = {"global_batch_size": 8 * world, "seed": draws.randrange(99), "epochs": 1}
     if draws.random() < 0.4:
         options["map"] = with_draws

@@ -43,6 +43,8 @@ class Plan:
     """Whether rows are as long as the longest of their batch, so that padding says nothing."""
     kind: str = ""
     ends: bool = True
+    is_by_part: bool = False
+    """Whether each batch is of one part, which makes its size part of the plan."""
     more: dict[str, Any] = field(default_factory=dict)
 
 
@@ -75,27 +77,28 @@ def draw(draws: random.Random, known: dict[str, list[Source]]) -> Plan:
     kind = draws.choice(["tokens", "tokens", "tokens", "channels", "rows"])
     cut, said = view_of(draws, kind)
     is_mixed = draws.random() < 0.35 and "group" not in said
+    batch = draws.choice([1, 2, 3, 4, 6, 8, 12])
     if is_mixed:
-        view, parts, how = mixture(draws, known[kind], cut)
+        view, parts, how = mixture(draws, known[kind], cut, batch)
         said = f"wr.mix({how}) of {said}"
     else:
         parts = [draws.choice(known[kind])]
         view = cut(parts[0])
         said = f"{said} of {kind}{known[kind].index(parts[0])}"
     ends = not is_mixed or "'never'" not in said
-    options = options_of(draws, view, parts, is_mixed, said, ends)
-    plan = Plan(view, parts, options, "", is_trimmed="longest" in said, kind=kind, ends=ends)
+    options = options_of(draws, batch, parts, is_mixed, said, ends)
+    plan = Plan(view, parts, options, "", is_trimmed="longest" in said, kind=kind, ends=ends, is_by_part="'batches'" in said)
     plan.said = f"{said}; Loader({options})"
     return plan
 
 
 def view_of(draws: random.Random, kind: str) -> tuple[Any, str]:
-    """A function that makes the view of a source, and what it is."""
+    """A function that makes the view of a source, whose rows are `times` as long, and what it is."""
     length = draws.choice([1, 2, 7, 16, 33])
     labels = draws.choice(["next", "next", "same", None])
     if kind == "rows":
         stack = draws.random() < 0.5
-        return lambda s: s.ds.rows(["n"], stack=stack), f"rows(['n'], stack={stack})"
+        return lambda s, times=1: s.ds.rows(["n"], stack=stack), f"rows(['n'], stack={stack})"
     if kind == "channels":
         name = draws.choice(["windows", "records", "segments", "crop"])
     else:
@@ -119,27 +122,30 @@ def view_of(draws: random.Random, kind: str) -> tuple[Any, str]:
         more = {"mode": draws.choice(["random", "start"])}
     if name in ("pack", "bins") and draws.random() < 0.4:
         more |= {"reshuffle": True, "scope": draws.choice([None, 5, 16])}
-    return lambda s: getattr(s.ds, name)(length, **more), f"{name}({length}, **{more})"
+    return lambda s, times=1: getattr(s.ds, name)(times * length, **more), f"{name}({length}, **{more})"
 
 
-def mixture(draws: random.Random, known: list[Source], cut: Any) -> tuple[Any, list[Source], str]:
+def mixture(draws: random.Random, known: list[Source], cut: Any, batch: int) -> tuple[Any, list[Source], str]:
     parts = draws.sample(known, draws.randint(2, len(known)))
     weights = [draws.choice([0.1, 0.25, 0.5, 1.0]) for _ in parts]
-    views = {f"p{n}": (cut(part), weight) for n, (part, weight) in enumerate(zip(parts, weights, strict=True))}
-    stop = draws.choice(["first", "all", "never"])
     more: dict[str, Any] = {}
+    times = [1 for _ in parts]
+    if draws.random() < 0.4:
+        more["batches"] = "part"
+        times = [draws.choice([1, 2]) for _ in parts]
+    views = {f"p{n}": (cut(part, long), weight) for n, (part, long, weight) in enumerate(zip(parts, times, weights, strict=True))}
+    stop = draws.choice(["first", "all", "never"])
     if stop == "never" and draws.random() < 0.7:
         starts = sorted(draws.sample(range(5, 200), draws.randint(1, 3)))
         more["phases"] = [(start, {name: draws.choice([0.0, 0.2, 1.0]) + (name == "p0") for name in views}) for start in starts]
-        more["steps_of"] = draws.choice([1, 1, 3])
+        more["steps_of"] = batch if "batches" in more else draws.choice([1, 1, 3])
     if draws.random() < 0.3:
         more["part_ids"] = True
-    how = f"{[known.index(part) for part in parts]}, weights={weights}, stop={stop!r}, **{more}"
+    how = f"{[known.index(part) for part in parts]}, times as long={times}, weights={weights}, stop={stop!r}, **{more}"
     return wr.mix(views, stop=stop, **more), parts, how  # type: ignore[arg-type]
 
 
-def options_of(draws: random.Random, view: Any, parts: list[Source], is_mixed: bool, said: str, ends: bool) -> dict[str, Any]:
-    batch = draws.choice([1, 2, 3, 4, 6, 8, 12])
+def options_of(draws: random.Random, batch: int, parts: list[Source], is_mixed: bool, said: str, ends: bool) -> dict[str, Any]:
     options: dict[str, Any] = {"global_batch_size": batch, "seed": draws.randrange(1 << 32)}
     from_everywhere = "reshuffle" in said and "'scope': None" in said
     blocks = "bins" not in said and "segments" not in said and "group" not in said and not from_everywhere
@@ -162,6 +168,8 @@ def options_of(draws: random.Random, view: Any, parts: list[Source], is_mixed: b
         options["exclude"] = {f"p{n}": one for n, one in enumerate(out)} if is_mixed else out[0]
     if draws.random() < 0.3:
         edges = sorted(draws.sample(range(150), 2 * draws.randint(1, 2)))
+        if "'batches'" in said:
+            edges = [batch * edge for edge in edges]
         options["skip"] = list(zip(edges[::2], edges[1::2], strict=True))
     # A function makes columns of rows, and what is not numbers it leaves as it is.
     if draws.random() < 0.3:

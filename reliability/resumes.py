@@ -142,6 +142,9 @@ def differs(part: Part, name: str, expected: list[Row], got: list[Row], said: st
 def other_batches(part: Part, plan: Plan, draws: Any, said: str) -> None:
     """After a cut within an epoch, batches of another size are the next samples of the same order."""
     options = plan.options
+    if plan.is_by_part:
+        refused(part, plan, said)
+        return
     if {"skip", "last"} & options.keys() or (isinstance(options["shuffle"], wr.Blocks)):
         return
     singles = loaders(plan, 1, global_batch_size=1, drop_last=True)[0]
@@ -166,6 +169,26 @@ def other_batches(part: Part, plan: Plan, draws: Any, said: str) -> None:
         found += rows_of(batch, plan)
     if found != order[: len(found)]:
         differs(part, ROWS, order[: len(found)], found, f"{said}; {steps} steps of {old}, then batches of {new}")
+
+
+def refused(part: Part, plan: Plan, said: str) -> None:
+    """Batches of one part each have one size: a state of another is refused, and the size named."""
+    part.tried(ROWS)
+    old = plan.options["global_batch_size"]
+    loader = loaders(plan, 1)[0]
+    next(loader.stream(), None)
+    # Of which nothing may stand in the way of another size: phases and skips are at ends of batches.
+    options = {name: value for name, value in plan.options.items() if name != "skip"}
+    try:
+        other = wr.Loader(plan.view, rank=0, world_size=1, num_threads=0, **{**options, "global_batch_size": 2 * old})
+    except (wr.ConfigError, wr.MismatchError):
+        return
+    try:
+        other.load_state_dict(loader.state_dict())
+        part.found(ROWS, "wrong", f"{said}: a state of batches of {old} rows was taken by batches of {2 * old}")
+    except wr.MismatchError as error:
+        if f"of {old} rows" not in str(error) and "skip" not in plan.options:
+            part.found(ROWS, "wrong", f"{said}: the error does not name {old} rows: {error}")
 
 
 def traced(part: Part, plan: Plan, steps: list[Any], draws: Any, said: str) -> None:

@@ -61,6 +61,7 @@ mod run;
 pub mod sound;
 mod views;
 
+pub use mix::batches::Batches;
 pub use mix::shares::Shares;
 pub use mix::{Mixture, MixtureOptions, Part, mix, mix_with, part_named, temperature};
 pub use opening::choosing::{CHOOSING, numbers_in};

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use windrow::dev::sampler::Shard;
 use windrow::dev::store::at_home;
-use windrow::{Error, Paths, Recipe, RecipePart, Stop};
+use windrow::{Batches, Error, Paths, Recipe, RecipePart, Shares, Stop};
 
 use crate::args::output::{self, no_overwrite_of_stdout, refuse_input};
 use crate::args::{Choosing, Cutting, Opening, Ordering, loader, no_stdin, path};
@@ -29,6 +29,9 @@ pub(crate) struct Plan {
     /// With --mix: when an epoch ends: before the first sample that would come twice, once every sample has come, never [default: first]
     #[arg(long, value_name = "WHEN", value_parser = ["first", "all", "never"])]
     stop: Option<String>,
+    /// With --mix: make each batch of one part, so that parts are mixed batch by batch [default: batches have rows of all parts]
+    #[arg(long, value_name = "OF", value_parser = ["part"])]
+    batches: Option<String>,
     /// Where it goes; `-` is stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_parser = path())]
     out: PathBuf,
@@ -111,6 +114,9 @@ fn recipe(args: &Plan) -> Result<Recipe, Failure> {
     if args.stop.is_some() && args.mix.is_empty() {
         return Err(Failure::usage("--stop is an option of --mix"));
     }
+    if args.batches.is_some() && args.mix.is_empty() {
+        return Err(Failure::usage("--batches is an option of --mix"));
+    }
     let Some(view) = args.cutting.view()? else {
         return Err(Failure::Usage {
             message: "a plan needs a view, which says how the data is cut".to_string(),
@@ -137,8 +143,13 @@ fn recipe(args: &Plan) -> Result<Recipe, Failure> {
             recipe.parts.push(RecipePart { path, options, ..of.clone() });
         }
         recipe.names = args.mix.iter().map(|part| part.name.clone()).collect();
-        recipe.weights = args.mix.iter().map(|part| part.weight).collect();
-        recipe.stop = Some(stop(args.stop.as_deref()));
+        recipe.mixture = Some(Shares {
+            names: recipe.names.clone(),
+            weights: args.mix.iter().map(|part| part.weight).collect(),
+            stop: stop(args.stop.as_deref()),
+            batches: if args.batches.is_some() { Batches::Part } else { Batches::Mixed },
+            ..Shares::default()
+        });
     }
     Ok(recipe)
 }

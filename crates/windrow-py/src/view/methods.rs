@@ -150,7 +150,7 @@ impl View {
 impl Mix {
     /// Samples in an epoch.
     fn __len__(&self) -> PyResult<usize> {
-        let samples = self.sequence.len(0).ok_or_else(|| {
+        let samples = self.sequence()?.len(0).ok_or_else(|| {
             PyTypeError::new_err(
                 "a mixture with stop=\"never\" has no length\n  hint: stop=\"first\" or \"all\" ends its epochs; \
                  for DataLoader give a sampler that ends, as sampler=range(100_000)",
@@ -165,17 +165,17 @@ impl Mix {
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        item(py, Index::read(key, "sample", self.end())?, self)
+        item(py, Index::read(key, "sample", self.end()?)?, self)
     }
 
     /// The samples with these numbers as one batch: what ``DataLoader`` asks for. Tensors where torch is imported; of a
     /// view of rows its records.
     fn __getitems__<'py>(&self, py: Python<'py>, indices: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        items(py, &many(indices, "sample", self.end())?, self)
+        items(py, &many(indices, "sample", self.end()?)?, self)
     }
 
-    fn __iter__(this: &Bound<'_, Self>) -> Each {
-        Each::of(this.as_any(), this.get().end())
+    fn __iter__(this: &Bound<'_, Self>) -> PyResult<Each> {
+        Ok(Each::of(this.as_any(), this.get().end()?))
     }
 
     fn __repr__(&self) -> String {
@@ -285,9 +285,13 @@ impl Mix {
         };
         let mut rows: Vec<(String, String)> = self.mixture.parts().enumerate().map(view).collect();
         if weights.is_empty() {
-            let phases = self.sequence.shares();
+            let shares = self.mixture.shares();
+            let phases = match &self.sequence {
+                Some(sequence) => sequence.shares(),
+                None => shares.phases.clone(),
+            };
             rows.extend(phases.iter().take(MOST_SHOWN).map(|phase| {
-                let parts = self.mixture.shares().names.iter().zip(&phase.weights);
+                let parts = shares.names.iter().zip(&phase.weights);
                 let parts: Vec<String> = parts.map(|(name, share)| format!("{name} {share:.5}")).collect();
                 (format!("from sample {}", shown::count(phase.start)), parts.join(", "))
             }));

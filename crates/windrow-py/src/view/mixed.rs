@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
-use windrow::{Error, MixtureOptions, Part, Stop, mix_with};
+use windrow::{Batches, Error, MixtureOptions, Part, Stop, mix_with};
 
 use super::{Mix, View};
 use crate::python::error::{OrRaise, raise};
@@ -20,14 +20,20 @@ given! {
         steps_of: Count,
         max_epochs: Option<Mapping<'py>>,
         part_ids: bool,
+        batches: Option<String>,
+        rows: Option<Count>,
     }
 }
 
 /// Mixes views, and mixtures of them, in shares.
 #[pyfunction]
 pub(crate) fn _mix(py: Python<'_>, parts: Mapping<'_>, given: &Bound<'_, PyDict>) -> PyResult<Mix> {
-    let Given { stop, phases, steps_of, max_epochs, part_ids } = Given::of(given)?;
+    let Given { stop, phases, steps_of, max_epochs, part_ids, batches, rows } = Given::of(given)?;
     let stop: Stop = choice(py, "stop", &stop, &["first", "all", "never"])?;
+    let batches = match batches {
+        None => Batches::Mixed,
+        Some(batches) => choice(py, "batches", &batches, &["part"])?,
+    };
     let (mut given, mut seeds, mut scalers) = (Vec::new(), Vec::new(), Vec::new());
     for (name, part) in parts.items::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()? {
         let name = text_of(name.cast::<PyString>()?);
@@ -62,6 +68,8 @@ pub(crate) fn _mix(py: Python<'_>, parts: Mapping<'_>, given: &Bound<'_, PyDict>
             None => Vec::new(),
         },
         part_ids,
+        batches,
+        rows: rows.map(|rows| rows.0),
     };
     let mixture = py.detach(|| mix_with(given, &options)).or_raise(py)?;
     Mix::new(py, mixture, seeds, scalers, None)

@@ -11,6 +11,7 @@ pub(crate) use mixed::{_mix, temperature};
 use std::slice;
 use std::sync::Arc;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use windrow::dev::sampler::{Mix as Sequence, Sampler};
@@ -137,12 +138,13 @@ impl ByNumber for Mix {
     }
 
     fn picked(&self, py: Python<'_>, positions: &[u64]) -> PyResult<Vec<Pick>> {
+        let sequence = self.sequence()?;
         let draws = self.epochs.of(py, positions)?;
         let epoch = self.epochs.said(py)?.unwrap_or(0);
         let (order_seed, _) = self.epochs.order(py)?;
         let pick = |(&position, &draws): (&u64, &u64)| {
-            let turn = self.sequence.onward(epoch, position);
-            let (feed, sample) = self.sequence.view_of(turn.sample);
+            let turn = sequence.onward(epoch, position);
+            let (feed, sample) = sequence.view_of(turn.sample);
             // Parts go on from epoch to epoch, so their passes alone have an order each.
             let (seed, epoch) = match self.feeds[feed].view().is_reshuffled() {
                 true => (order_seed, 0),
@@ -161,7 +163,8 @@ type Recut = (String, u64, Option<Py<PyAny>>, Py<PyAny>, Option<Arrays>, Kept);
 /// Several views as one, each with its share of the samples. Made by ``windrow.mix``.
 ///
 /// ``mix[i]`` is the i-th sample of the mixture's own sequence, which takes the samples of each view in their order: so
-/// whoever reads it by number, as ``torch.utils.data.DataLoader`` does, gets the shares. ``len(mix)`` counts an epoch of it.
+/// whoever reads it by number, as ``torch.utils.data.DataLoader`` does, gets the shares. ``len(mix)`` counts an epoch of it. With
+/// ``batches="part"`` there are numbers and a length where ``rows=`` says how many rows a batch has.
 ///
 /// >>> import windrow as wr, numpy as np, tempfile, pathlib
 /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
@@ -173,7 +176,8 @@ type Recut = (String, u64, Option<Py<PyAny>>, Py<PyAny>, Option<Arrays>, Kept);
 #[pyclass(frozen, module = "windrow", name = "Mix")]
 pub(crate) struct Mix {
     mixture: Mixture,
-    sequence: Arc<Sequence>,
+    // None where the rows of batches of one part are not known.
+    sequence: Option<Arc<Sequence>>,
     // Of each part, as their numbers run.
     feeds: Vec<Feed>,
     // Of each part.
@@ -191,7 +195,7 @@ impl Mix {
         scalers: Vec<Option<Py<PyAny>>>,
         epoch: Option<Py<PyAny>>,
     ) -> PyResult<Mix> {
-        let sequence = mixture.sequence().or_raise(py)?;
+        let sequence = mixture.has_sequence().then(|| mixture.sequence()).transpose().or_raise(py)?;
         let feeds = mixture.feeds().or_raise(py)?;
         let is_random = mixture.parts().any(|(_, samples, _)| samples.recipe().view.is_random());
         Ok(Mix { mixture, sequence, feeds, seeds, scalers, epochs: Epochs::new(py, is_random, epoch)? })
@@ -202,9 +206,19 @@ impl Mix {
         &self.mixture
     }
 
+    // What samples by number are read from.
+    fn sequence(&self) -> PyResult<&Sequence> {
+        self.sequence.as_deref().ok_or_else(|| {
+            PyTypeError::new_err(
+                "a mixture with batches=\"part\" has batches of the loader's size, and no samples by number\n  hint: \
+                 wr.torch.Stream(mixed, batch_size=…) gives its batches to DataLoader; wr.mix(…, rows=…) says how many rows a batch has",
+            )
+        })
+    }
+
     // Positions that may be asked for.
-    fn end(&self) -> u64 {
-        self.sequence.len(0).unwrap_or(NO_END)
+    fn end(&self) -> PyResult<u64> {
+        Ok(self.sequence()?.len(0).unwrap_or(NO_END))
     }
 }
 

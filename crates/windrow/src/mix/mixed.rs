@@ -1,8 +1,11 @@
 //! The shares of a mixture from its parts, and the mixture again from its shares.
 
+use std::num::NonZeroU64;
+
 use windrow_core::sampler::Phase;
 use windrow_core::{Error, Result};
 
+use crate::mix::batches::Batches;
 use crate::mix::shares::Shares;
 use crate::mix::{Mixture, MixtureOptions, Part, mix_with};
 use crate::views::samples::Samples;
@@ -46,6 +49,8 @@ impl Shares {
             phases,
             max_epochs: options.max_epochs.iter().cloned().collect(),
             mixtures: mixtures.collect(),
+            batches: options.batches,
+            rows: rows_of(parts, options)?,
             names,
         })
     }
@@ -88,6 +93,8 @@ impl Shares {
                 phases: self.phases.iter().map(named).collect(),
                 max_epochs: self.max_epochs.iter().map(|(name, n)| (name.clone(), *n)).collect(),
                 part_ids,
+                batches: self.batches,
+                rows: self.rows.map(NonZeroU64::get),
             },
         )
     }
@@ -99,4 +106,46 @@ fn check_weight(name: &str, weight: f64, may_rest: bool) -> Result<()> {
     }
     let expected = if may_rest { "0 or more" } else { "above 0" };
     Err(Error::config(format!("the weight of {name:?} is {weight}; it must be a number {expected}")))
+}
+
+// The rows of a batch of one part, as a mixture or the mixtures among its parts say; none where nobody says it.
+fn rows_of(parts: &[(String, Part, f64)], options: &MixtureOptions) -> Result<Option<NonZeroU64>> {
+    let refused = |what: String, hint: &str| Err(Error::config(what).field("batches").hint(hint.to_string()));
+    let own = match options.rows {
+        None => None,
+        Some(rows) if options.batches == Batches::Mixed => {
+            return refused(
+                format!("@rows={rows}@ of a mixture whose batches have rows of all parts"),
+                "the loader's batch size says how many rows a batch has; @batches=part@ makes each of one part",
+            );
+        }
+        Some(rows) => {
+            Some(NonZeroU64::new(rows).ok_or_else(|| Error::config("a batch size of 0").field("rows"))?)
+        }
+    };
+    let mut rows = own;
+    for (name, part, _) in parts {
+        let Part::Mix(mixture) = part else { continue };
+        let inner = &mixture.shares;
+        if inner.batches == Batches::Part && options.batches == Batches::Mixed {
+            return refused(
+                format!(
+                    "{name:?} has @batches=part@, and the mixture around it takes rows of all parts for a batch"
+                ),
+                "give @batches=part@ to both, or to the one around alone, for which a mixture is one part",
+            );
+        }
+        match (rows, inner.rows) {
+            (Some(ours), Some(theirs)) if ours != theirs => {
+                return refused(
+                    format!(
+                        "{name:?} has batches of {theirs} rows, and other parts of the mixture batches of {ours}"
+                    ),
+                    "give all of them the same @rows@, the batch size over all ranks",
+                );
+            }
+            (ours, theirs) => rows = ours.or(theirs),
+        }
+    }
+    Ok(rows)
 }

@@ -1,15 +1,18 @@
-//! Several views as one, each with its share of every batch; shares may change, and mixtures may be parts.
+//! Several views as one, each with its share of every batch, or of the batches; shares may change, and mixtures may be parts.
 
+pub(crate) mod batches;
 pub(crate) mod mixed;
 pub(crate) mod shares;
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use windrow_core::plan::{Feed, Plan};
 use windrow_core::sampler::{Mix, MixOptions, Order, PartOf, Phase, Stop};
 use windrow_core::{DType, Error, Kind, Result};
 
+use crate::mix::batches::Batches;
 use crate::mix::shares::Shares;
 use crate::views::samples::Samples;
 
@@ -56,6 +59,11 @@ pub struct MixtureOptions {
     pub max_epochs: Vec<(String, u64)>,
     /// Whether batches have `part`, an `int32` for each row: the number of its view.
     pub part_ids: bool,
+    /// What each batch is made of. Batches of one part may differ in the lengths of their tensors from part to part.
+    pub batches: Batches,
+    /// Rows of a batch over all ranks, where batches are of one part; `None`: the loader's batch size. A loader of another one is
+    /// refused.
+    pub rows: Option<u64>,
 }
 
 impl From<Samples> for Part {
@@ -100,6 +108,23 @@ pub fn mix(parts: Vec<(String, Samples, f64)>, stop: Stop) -> Result<Mixture> {
 /// # Ok::<(), windrow::Error>(())
 /// ```
 ///
+/// Each batch of one part: the loader's batch size is part of the plan then.
+///
+/// ```
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("tokens.bin");
+/// # windrow::prepare::dummy(&path, 1000, 100_001, 0, false)?;
+/// use windrow::{Batches, MixtureOptions, mix_with};
+///
+/// let ds = windrow::open(&path)?;
+/// let parts = vec![("short".into(), ds.pack(10)?.into(), 0.9), ("long".into(), ds.pack(80)?.into(), 0.1)];
+/// let options = MixtureOptions { batches: Batches::Part, ..MixtureOptions::default() };
+/// let loader = mix_with(parts, &options)?.loader().global_batch_size(8).rank(0, 1).build()?;
+/// let lengths = loader.take(10).map(|batch| Ok(batch?.fields()[0].shape[0])).collect::<windrow::Result<Vec<_>>>()?;
+/// assert_eq!(lengths.iter().filter(|length| **length == 80).count(), 1);
+/// # Ok::<(), windrow::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`mix`], where a weight may be 0 if there are phases; `Config` for phases that do not follow one another, for names that no
 /// part has, and as [`windrow_core::sampler::Mix::of`].
@@ -124,7 +149,9 @@ pub fn mix_with(parts: Vec<(String, Part, f64)>, options: &MixtureOptions) -> Re
         }
     }
     mixture.feeds()?;
-    mixture.sequence = Some(mixture.sequence()?);
+    // Where the rows of batches of one part are not known yet, weights and phases still are.
+    let sequence = mixture.sequence_of(mixture.shares.rows.unwrap_or(NonZeroU64::MIN))?;
+    mixture.sequence = mixture.has_sequence().then_some(sequence);
     Ok(mixture)
 }
 
@@ -175,7 +202,11 @@ impl Mixture {
         }
         if let (Some(first), Some(its_name)) = (self.samples.first(), self.names.first()) {
             let names = [its_name, &name].map(|name| format!("{name:?}"));
-            first.feed().check_rows(samples.feed(), [&names[0], &names[1]])?;
+            let names = names.each_ref().map(String::as_str);
+            match self.shares.batches {
+                Batches::Mixed => first.feed().check_rows(samples.feed(), names)?,
+                Batches::Part => first.feed().check_batches(samples.feed(), names)?,
+            }
         }
         self.names.push(name);
         self.samples.push(samples);
@@ -197,11 +228,26 @@ impl Mixture {
         &self.shares
     }
 
+    /// What its batches are made of.
+    pub fn batches(&self) -> Batches {
+        self.shares.batches
+    }
+
+    /// Rows of a batch over all ranks, where batches are of one part and it was said how many.
+    pub fn rows(&self) -> Option<NonZeroU64> {
+        self.shares.rows
+    }
+
+    /// Whether it has samples by number: where batches are of one part, they are known by the rows of a batch alone.
+    pub fn has_sequence(&self) -> bool {
+        self.shares.batches == Batches::Mixed || self.shares.rows.is_some()
+    }
+
     /// Where the shares of its parts change, as phases begin and parts have had their last epoch, and what they are: of the weights
     /// as they are kept, which are multiples of 1/65,536 at the finest.
     ///
     /// # Errors
-    /// As [`mix_with`].
+    /// As [`Mixture::sequence`].
     pub fn phases(&self) -> Result<Vec<Phase>> {
         Ok(self.sequence()?.shares())
     }
@@ -214,12 +260,17 @@ impl Mixture {
     /// Its samples one after the other, each part in the order of its own: what a reader by number goes through.
     ///
     /// # Errors
-    /// `Config` when the weights cannot be mixed.
+    /// `Config` where batches are of one part and nobody said how many [rows](Mixture::rows) they have.
     pub fn sequence(&self) -> Result<Arc<Mix>> {
-        if let Some(sequence) = &self.sequence {
-            return Ok(sequence.clone());
-        }
-        Mix::of(&self.options(&vec![Order::Sequential; self.samples.len()])?, 0).map(Arc::new)
+        self.sequence.clone().ok_or_else(|| {
+            Error::config("the samples of a mixture by number, where each batch is of one part")
+                .field("rows")
+                .hint("give the mixture @rows@, the batch size over all ranks; a loader needs none")
+        })
+    }
+
+    fn sequence_of(&self, rows: NonZeroU64) -> Result<Arc<Mix>> {
+        Mix::of(&self.options(&vec![Order::Sequential; self.samples.len()], rows)?, 0).map(Arc::new)
     }
 
     /// When its epoch ends.
@@ -235,7 +286,11 @@ impl Mixture {
         let feed = |samples: &Samples| {
             if self.part_ids { samples.feed().clone().with_part_ids() } else { Ok(samples.feed().clone()) }
         };
-        self.samples.iter().map(feed).collect()
+        let feeds = self.samples.iter().map(feed).collect::<Result<_>>()?;
+        match self.shares.batches {
+            Batches::Mixed => Ok(feeds),
+            Batches::Part => Feed::told_apart(feeds),
+        }
     }
 
     /// Sets the dtype of the numbers of all its views.
@@ -247,19 +302,30 @@ impl Mixture {
         Mixture::assembled(samples, &self.shares, self.part_ids)
     }
 
-    /// The pure function of its batches.
+    /// The pure function of its batches, which have `rows` rows over all ranks where it says nothing else and they are of one part.
     ///
     /// # Errors
-    /// As [`mix`]; as [`windrow_core::sampler::Blocks::new`].
-    pub(crate) fn plan(&self, orders: &[Order], seed: u64) -> Result<Plan> {
-        let sampler = Mix::of(&self.options(orders)?, seed)?;
+    /// As [`mix_with`]; as [`windrow_core::sampler::Blocks::new`].
+    pub(crate) fn plan(&self, orders: &[Order], seed: u64, rows: u64) -> Result<Plan> {
+        let rows = self.shares.rows.or(NonZeroU64::new(rows));
+        let rows = rows.ok_or_else(|| Error::config("a batch size of 0"))?;
+        let sampler = Mix::of(&self.options(orders, rows)?, seed)?;
         Ok(Plan::new(self.feeds()?, Arc::new(sampler), seed)?.named(self.names.clone()))
     }
 
-    fn options(&self, orders: &[Order]) -> Result<MixOptions> {
+    /// With the rows of its batches said, where they are of one part.
+    pub(crate) fn with_rows(&self, rows: Option<NonZeroU64>) -> Mixture {
+        let mut mixture = self.clone();
+        if self.shares.batches == Batches::Part {
+            mixture.shares.rows = rows;
+        }
+        mixture
+    }
+
+    fn options(&self, orders: &[Order], rows: NonZeroU64) -> Result<MixOptions> {
         let views = self.samples.iter().zip(orders);
         let mut views = views.map(|(samples, &order)| PartOf::Samples { len: samples.len(), order });
-        self.shares.options(&mut views).ok_or_else(|| {
+        self.shares.options(&mut views, rows).ok_or_else(|| {
             Error::config(format!("a mixture of {} views in {} orders", self.samples.len(), orders.len()))
         })
     }

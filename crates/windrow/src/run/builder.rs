@@ -1,5 +1,6 @@
 //! From samples to a loader: order, batch size, rank.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use windrow_core::Result;
@@ -8,6 +9,7 @@ use windrow_core::plan::{LastBatch, Plan};
 use windrow_core::sampler::{Order, Shard};
 
 use crate::mix::Mixture;
+use crate::mix::batches::Batches;
 use crate::order::blocks::Blocks;
 use crate::order::ordered;
 use crate::order::room;
@@ -198,15 +200,16 @@ impl LoaderBuilder {
                 };
                 Plan::new(vec![samples.feed().clone()], sampler, self.seed)
             }
-            From::Mixed(mixture) => mixture.plan(&orders, self.seed),
+            From::Mixed(mixture) => mixture.plan(&orders, self.seed, self.global_batch()?),
         };
         plan?.skipping(&self.skip)?.mapped(self.map_name.as_deref())
     }
 
-    /// Whether the order depends on the number of ranks: blocks whose numbers are chosen for the batch of all of them, where
-    /// the batch is given for each.
+    /// Whether the order depends on the number of ranks: blocks whose numbers are chosen for the batch of all of them, or batches
+    /// of one part each, where the batch is given for each.
     pub fn order_asks_for_ranks(&self) -> bool {
-        matches!(self.batch, BatchSize::PerRank(_)) && self.shuffle.asks_for_batch()
+        let of_parts = matches!(&self.from, From::Mixed(mixture) if !mixture.has_sequence());
+        matches!(self.batch, BatchSize::PerRank(_)) && (of_parts || self.shuffle.asks_for_batch())
     }
 
     /// Fixes the order that it has now, whatever the number of ranks and the batch size become.
@@ -214,7 +217,13 @@ impl LoaderBuilder {
     /// # Errors
     /// As [`LoaderBuilder::plan`].
     pub fn with_order_fixed(&self) -> Result<LoaderBuilder> {
-        Ok(LoaderBuilder { shuffle: self.fixed()?, ..self.clone() })
+        let from = match &self.from {
+            From::Mixed(mixture) if !mixture.has_sequence() => {
+                From::Mixed(mixture.with_rows(NonZeroU64::new(self.global_batch()?)))
+            }
+            from => from.clone(),
+        };
+        Ok(LoaderBuilder { from, shuffle: self.fixed()?, ..self.clone() })
     }
 
     // The order of each view.
@@ -258,11 +267,16 @@ impl LoaderBuilder {
         }
     }
 
+    /// Whether each batch is of one part of a mixture.
+    pub(crate) fn is_by_part(&self) -> bool {
+        matches!(&self.from, From::Mixed(mixture) if mixture.batches() == Batches::Part)
+    }
+
     // Of each view, the largest share of a batch that it ever has.
     fn shares(&self) -> Vec<f64> {
         match &self.from {
             From::One(_) => vec![1.0],
-            From::Mixed(mixture) => mixture.shares.of_views(),
+            From::Mixed(mixture) => mixture.shares.of_batches(),
         }
     }
 
@@ -313,16 +327,17 @@ impl LoaderBuilder {
             self.parts().iter().map(|samples| samples.recipe().without_secrets()).collect();
         let (mixture, part_ids) = match &self.from {
             From::One(_) => (None, false),
-            From::Mixed(mixture) => (Some(&mixture.shares), mixture.part_ids),
+            // The global batch size says the rows of its batches.
+            From::Mixed(mixture) => (Some(mixture.with_rows(None).shares), mixture.part_ids),
         };
-        let plain = mixture.filter(|shares| shares.is_plain());
+        let plain = mixture.as_ref().filter(|shares| shares.is_plain());
         Ok(Recipe {
             version: 1,
             parts,
             names: self.part_names().to_vec(),
             weights: plain.map_or_else(Vec::new, |shares| shares.weights.clone()),
             stop: plain.map(|shares| shares.stop),
-            mixture: mixture.filter(|shares| !shares.is_plain()).cloned(),
+            mixture: mixture.clone().filter(|shares| !shares.is_plain()),
             part_ids,
             shuffle: self.fixed()?,
             seed: self.seed,

@@ -26,7 +26,7 @@ const MOST_EXCESS: f64 = 4.0;
 pub struct Mixing {
     /// The order.
     pub order: String,
-    /// Rows of a batch, over all ranks, on average.
+    /// Rows of a batch, over all ranks, on average; where each batch is of one part, of those that are of it.
     pub rows: f64,
     /// Samples of a block.
     pub block_size: u64,
@@ -50,6 +50,8 @@ struct Counted {
     rows: f64,
     rows_squared: f64,
     blocks_squared: f64,
+    /// Batches that have rows of it.
+    batches: u64,
 }
 
 impl LoaderBuilder {
@@ -108,21 +110,24 @@ impl LoaderBuilder {
             for (counted, n) in counted.iter_mut().zip(of_parts) {
                 counted.rows += n as f64;
                 counted.rows_squared += (n as f64).powi(2);
+                counted.batches += u64::from(n > 0);
             }
         }
         let mixing = orders.iter().zip(self.parts()).zip(counted).enumerate();
         let mixing = mixing.map(|(number, ((order, samples), counted))| {
             let (n, size) = (samples.len(), sizes[number]);
             let position = |sample| sampler.position(0, Turn { sample: starts[number] + sample, pass: 0 });
-            let rows = counted.rows / n_batches as f64;
-            let apart = apart(n, size, &position) * rows / global_batch as f64;
+            let of_all = if self.is_by_part() { counted.batches.max(1) } else { n_batches };
+            let rows = counted.rows / of_all as f64;
+            let share = counted.rows / n_batches as f64 / global_batch as f64;
+            let apart = apart(n, size, &position) * share;
             Ok(Mixing {
                 order: order.of(n, 0)?.describe(),
                 rows,
                 block_size: size,
                 blocks: n.div_ceil(size),
                 effective_blocks: counted.rows_squared / counted.blocks_squared.max(1.0),
-                excess_variance: excess(&counted, n, size, n_batches),
+                excess_variance: excess(&counted, n, size, of_all),
                 reach: match order {
                     Order::Blocks(shape) => {
                         shape.lanes.saturating_mul(shape.pool).saturating_mul(shape.size).min(n)

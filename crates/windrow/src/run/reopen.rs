@@ -1,7 +1,5 @@
 //! What a recipe describes, opened again: its data, its views, its order.
 
-use std::collections::BTreeMap;
-
 use windrow_core::{Error, Result};
 
 use crate::mix::Mixture;
@@ -36,9 +34,7 @@ impl Recipe {
                     names: self.names.clone(),
                     weights: self.weights.clone(),
                     stop,
-                    phases: Vec::new(),
-                    max_epochs: BTreeMap::new(),
-                    mixtures: BTreeMap::new(),
+                    ..Shares::default()
                 };
                 Mixture::assembled(samples, &shares, self.part_ids)?.loader()
             }

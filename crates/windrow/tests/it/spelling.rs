@@ -29,7 +29,7 @@ const IDENTITIES: [&str; 4] =
     ["tokenizer={}:{} chat=", "tokenizer={}:{} field=", "{} mask_field={}", "period=({}, {}),before="];
 
 /// Options of loaders and mixtures in Python alone.
-const OF_LOADERS: [&str; 5] = ["blocks", "collate", "max_epochs", "skip", "stop"];
+const OF_LOADERS: [&str; 7] = ["batches", "blocks", "collate", "max_epochs", "skip", "steps_of", "stop"];
 
 /// Options that all of writing has, or only commands have.
 const OF_WRITING: [&str; 4] = ["overwrite", "allow_empty", "out", "to"];
