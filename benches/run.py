@@ -16,6 +16,7 @@ o  what other loaders wrote
 p  token IDs in a slow object store
 q  packs of documents     r  a mixture of 100 parts in 10 phases
 s  documents in a new order in every epoch
+u  JPEGs through a function
 """
 
 import argparse
@@ -33,6 +34,7 @@ import flat_tokens
 import formats
 import mixtures
 import opening
+import pictures
 import records
 import reshuffle
 import series
@@ -63,12 +65,13 @@ QUESTIONS = {
     "q": mixtures.bench_q,
     "r": mixtures.bench_r,
     "s": reshuffle.bench_s,
+    "u": pictures.bench_u,
 }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…s")
+    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…u")
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5)
     args = parser.parse_args()
