@@ -8,7 +8,7 @@ use windrow_core::{Error, Kind, Result};
 
 use crate::backend::Backend;
 pub(crate) use crate::known::{Known, check, or_packed};
-use crate::pace::more_bytes;
+use crate::pace::{Came, more_bytes};
 pub(crate) use crate::pace::{Pace, first_byte};
 use crate::stats::{Counters, add};
 use crate::trouble::{Trouble, What};
@@ -16,6 +16,9 @@ use crate::trouble::{Trouble, What};
 /// The first wait; doubled with each attempt, and drawn at random from 0 to that: attempts of many ranks spread.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
+
+/// Bytes that come with another checksum than the store's are asked for so often: what is damaged in the store stays so.
+const DAMAGED: u32 = 4;
 
 /// With less time than this left, nothing is asked again.
 const TOO_SHORT: Duration = Duration::from_millis(50);
@@ -63,6 +66,7 @@ pub(crate) struct Attempts<'a> {
     doing: &'a str,
     url: &'a str,
     done: u32,
+    damaged: u32,
     /// What was said of the attempt before.
     said: Option<String>,
     /// Somebody was told that it takes long.
@@ -79,7 +83,7 @@ impl<'a> Attempts<'a> {
         doing: &'a str,
         url: &'a str,
     ) -> Attempts<'a> {
-        Attempts { deadline, counters, doing, url, done: 0, said: None, reported: false }
+        Attempts { deadline, counters, doing, url, done: 0, damaged: 0, said: None, reported: false }
     }
 
     /// Counts from 0 again: something came.
@@ -109,7 +113,12 @@ impl<'a> Attempts<'a> {
     /// # Errors
     /// What the trouble is, where it does not pass or the time is over.
     pub(crate) async fn after(&mut self, trouble: Trouble) -> Result<()> {
-        let What::Passing(asked) = trouble.what else { return Err(trouble.into_error(self.doing, self.url)) };
+        self.damaged += u32::from(trouble.what == What::Damaged);
+        let asked = match trouble.what {
+            What::Passing(asked) => asked,
+            What::Damaged if self.damaged < DAMAGED && self.deadline.left() >= TOO_SHORT => None,
+            _ => return Err(trouble.into_error(self.doing, self.url)),
+        };
         let backoff =
             FIRST_WAIT.saturating_mul(1 << self.done.min(16)).min(LONGEST_WAIT).mul_f64(fastrand::f64());
         let left = self.deadline.left();
@@ -176,15 +185,23 @@ pub(crate) async fn bytes(
 ) -> Result<Option<Vec<u8>>> {
     let size = usize::try_from(range.end - range.start)
         .map_err(|_| Error::unsupported("a range that this machine cannot hold").at(known.url))?;
-    let mut bytes = Vec::new();
+    let mut came = Came::default();
     // Sizes come from requests of ours, which stay below those of the object.
-    bytes.try_reserve_exact(size).map_err(|_| Error::memory(format!("{size} bytes of {}", known.url)))?;
+    came.bytes
+        .try_reserve_exact(size)
+        .map_err(|_| Error::memory(format!("{size} bytes of {}", known.url)))?;
     let doing = format!("read bytes {} to {}", range.start, range.end);
     let mut attempts = Attempts::new(deadline, counters, &doing, known.url);
     loop {
-        let asked = more_bytes(backend, known, range.clone(), &mut bytes, counters, pace);
+        let asked = more_bytes(backend, known, range.clone(), &mut came, counters, pace);
         match attempts.attempt(asked).await.map_err(|trouble| or_packed(trouble, backend, known)) {
-            Ok(()) => return Ok(Some(bytes)),
+            Ok(()) => match came.checksum.as_ref().map_or(Ok(()), |checksum| checksum.check(&came.bytes)) {
+                Ok(()) => return Ok(Some(came.bytes)),
+                Err(damaged) => {
+                    came.bytes.clear();
+                    attempts.after(damaged).await?;
+                }
+            },
             Err(Trouble { what: What::NoRanges, .. }) => return Ok(None),
             Err(trouble) => attempts.after(trouble).await?,
         }

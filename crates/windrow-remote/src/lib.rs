@@ -15,6 +15,7 @@
 //! * `backend`: one request each: S3, Google Cloud Storage, Azure, HTTP, the Hub;
 //! * `attempt`: retries and deadlines;
 //! * `known`: what is known of an object that is read;
+//! * `checksum`: the checksum that a store keeps of an object, compared with the bytes that came;
 //! * `pace`: how fast a store answers, and a second request beside a late one;
 //! * `whole`: an object of a store that gives no ranges;
 //! * `trouble`: what failed, and whether a retry may help;
@@ -31,6 +32,7 @@
 
 mod attempt;
 mod backend;
+mod checksum;
 mod copy;
 mod held;
 mod known;

@@ -10,6 +10,7 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 
 use crate::backend::{Backend, Body, Bytes, Got};
+use crate::checksum::Checksum;
 use crate::known::{Known, check};
 use crate::stats::{Counters, add};
 use crate::trouble::Trouble;
@@ -99,7 +100,10 @@ pub(crate) async fn first_byte(
 ) -> Result<Got, Trouble> {
     let start = Instant::now();
     pace.times(|times| times.asked += 1);
-    let ask = || backend.get(known.key, range.clone(), known.tag);
+    let ask = || match range {
+        Range { start: 0, end } if end == known.size => backend.all(known.key, end, known.tag),
+        _ => backend.get(known.key, range.clone(), known.tag),
+    };
     let mut first = ask();
     let answer = loop {
         // What is usual may become known while this one waits.
@@ -135,13 +139,21 @@ async fn either<T>(
     }
 }
 
+/// What of a range is here.
+#[derive(Default)]
+pub(crate) struct Came {
+    pub(crate) bytes: Vec<u8>,
+    /// Of all bytes of the object, where these will be all.
+    pub(crate) checksum: Option<Checksum>,
+}
+
 /// The bytes of a range behind those that are here. Where they come far slower than usual, those of a second request, which begins
 /// where the first is, may come before the rest of it.
 pub(crate) async fn more_bytes(
     backend: &dyn Backend,
     known: &Known<'_>,
     range: Range<u64>,
-    bytes: &mut Vec<u8>,
+    Came { bytes, checksum }: &mut Came,
     counters: &Counters,
     pace: &Pace,
 ) -> Result<(), Trouble> {
@@ -149,6 +161,9 @@ pub(crate) async fn more_bytes(
     let start = Instant::now();
     let got = first_byte(backend, known, range.start + before as u64..range.end, counters, pace).await?;
     check(&got, known)?;
+    if got.checksum.is_some() {
+        *checksum = got.checksum;
+    }
     let mut body = got.body;
     let flowing = Instant::now();
     loop {

@@ -11,6 +11,7 @@ use windrow_core::{Error, Kind, Result};
 
 use crate::attempt::{Attempts, Deadline, Known, check, first_byte, hint_of_time};
 use crate::backend::{Backend, Body, Got};
+use crate::checksum::{Checksum, Sum};
 use crate::net;
 use crate::place::Place;
 use crate::store::Remote;
@@ -40,13 +41,14 @@ impl From<Error> for Broken {
 impl Remote {
     /// Hands an object over from byte `start` to its end: to `take`, each part as it comes with the byte it begins at, which is where
     /// the last one ended. A connection that breaks or is silent continues there; the time that is allowed counts from the last byte that
-    /// came. A server that gives no ranges begins with byte 0 again. Nothing is kept here.
+    /// came. Of a server that gives no ranges they come from byte 0 again, as they do where they were not those that the store has the
+    /// checksum of. Nothing is kept here.
     ///
     /// Gives the XXH3-64 that the object's writer left beside it, where the store has one.
     ///
     /// # Errors
     /// `Stale` where the object was replaced since it was listed; `Corrupt` where the Hub sends another number of bytes than it
-    /// lists; `NotFound`; `Io`; `Interrupted`; what `take` says.
+    /// lists, or bytes have another checksum than the store's each time; `NotFound`; `Io`; `Interrupted`; what `take` says.
     pub fn stream(
         &self,
         entry: &Entry,
@@ -91,34 +93,51 @@ async fn all(
     let mut attempts = Attempts::new(Deadline::within(timeout), &counters, "read it", known.url);
     let (mut furthest, mut hash) = (at, None);
     let silence = Duration::from_secs(30).min(timeout / 4);
-    while at < known.size {
-        let asked = first_byte(backend, known, at..known.size, &counters, &place.pace);
-        let done = match attempts.attempt(asked).await {
-            Ok(got) => {
-                hash = got.hash.clone();
-                match of_this(got, known, kind) {
-                    Ok(body) => poured(body, known, (silence, timeout), &mut at, take).await,
-                    Err(broken) => Err(broken),
+    // Of the bytes so far, where the first one is among them.
+    let mut sum: Option<(Sum, Checksum)> = None;
+    loop {
+        while at < known.size {
+            let asked = first_byte(backend, known, at..known.size, &counters, &place.pace);
+            let done = match attempts.attempt(asked).await {
+                Ok(got) => {
+                    hash = got.hash.clone();
+                    if at == 0 {
+                        sum = got.checksum.clone().map(|with| (Sum::new(&with), with));
+                    }
+                    let mut summed = |at: u64, part: &[u8]| {
+                        sum.iter_mut().for_each(|(sum, _)| sum.update(part));
+                        take(at, part)
+                    };
+                    match of_this(got, known, kind) {
+                        Ok(body) => poured(body, known, (silence, timeout), &mut at, &mut summed).await,
+                        Err(broken) => Err(broken),
+                    }
                 }
+                Err(Trouble { what: What::NoRanges, .. }) if at > 0 => {
+                    at = 0;
+                    continue;
+                }
+                Err(Trouble { what: What::NoRanges, .. }) => {
+                    Err(Broken::Error(other_size(kind, "more", known)))
+                }
+                Err(trouble) => Err(trouble.into()),
+            };
+            if at > furthest {
+                furthest = at;
+                attempts.again_within(timeout);
             }
-            Err(Trouble { what: What::NoRanges, .. }) if at > 0 => {
-                at = 0;
-                continue;
+            match done {
+                Ok(()) => {}
+                Err(Broken::Error(error)) => return Err(error),
+                Err(Broken::Trouble(trouble)) => attempts.after(trouble).await?,
             }
-            Err(Trouble { what: What::NoRanges, .. }) => Err(Broken::Error(other_size(kind, "more", known))),
-            Err(trouble) => Err(trouble.into()),
+        }
+        let Some(Err(damaged)) = sum.take().map(|(sum, with)| sum.check(&with)) else {
+            return Ok(hash);
         };
-        if at > furthest {
-            furthest = at;
-            attempts.again_within(timeout);
-        }
-        match done {
-            Ok(()) => {}
-            Err(Broken::Error(error)) => return Err(error),
-            Err(Broken::Trouble(trouble)) => attempts.after(trouble).await?,
-        }
+        attempts.after(damaged).await?;
+        (at, furthest) = (0, 0);
     }
-    Ok(hash)
 }
 
 // The body of an answer that is of the size and version that are known.

@@ -31,6 +31,8 @@ pub(crate) enum What {
     Elsewhere,
     /// The object is another one by now.
     Changed,
+    /// The bytes that came are not those that the store has a checksum of.
+    Damaged,
     /// The server gives the whole object whatever range is asked for.
     NoRanges,
     /// The server does not say how large an object is, and gives no ranges.
@@ -107,6 +109,11 @@ impl Trouble {
                 .at(url)
                 .hint("open the data again; its order continues only if the data is the same")
                 .caused_by(std::io::Error::other(said)),
+            What::Damaged => Error::corrupt(format!("the bytes that came are not those of the store's checksum: {said}"))
+                .at(url)
+                .hint(
+                    "the network, a proxy or the store changes them: fetch it with another program and compare, or put it there again",
+                ),
             What::NoRanges => {
                 Error::unsupported("the server gives no ranges, and the object does not fit into the cache or memory")
                     .at(url)

@@ -1,6 +1,7 @@
 //! What answers say that `object_store` leaves out of its errors: the status, the wait that is asked for, the region of a bucket.
 
 use std::cell::RefCell;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use object_store::ClientOptions;
@@ -9,6 +10,7 @@ use object_store::client::{
 };
 
 use super::http::{is_of_a_certificate, wait_asked};
+use crate::checksum::Checksum;
 use crate::trouble::{Trouble, What};
 
 #[derive(Default)]
@@ -31,12 +33,25 @@ const NO_RANGES: [&str; 3] = [
 ];
 
 /// Notes what each answer says before `object_store` turns it into an error.
-#[derive(Debug, Default)]
-pub(super) struct Noting(ReqwestConnector);
+#[derive(Clone, Debug, Default)]
+pub(super) struct Noting(Arc<Mutex<Option<HttpClient>>>);
 
 impl HttpConnector for Noting {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(Noted(self.0.connect(options)?)))
+        let client = HttpClient::new(Noted(ReqwestConnector::default().connect(options)?));
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(client.clone());
+        Ok(client)
+    }
+}
+
+/// Gives the client that was made last, which is that of the store and not of its credentials: its connections are used again.
+#[derive(Debug)]
+pub(super) struct Again(pub(super) Noting);
+
+impl HttpConnector for Again {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let made = self.0.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        made.map_or_else(|| self.0.connect(options), Ok)
     }
 }
 
@@ -46,13 +61,16 @@ struct Noted(HttpClient);
 #[async_trait::async_trait]
 impl HttpService for Noted {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let answer = self.0.execute(request).await?;
+        let mut answer = self.0.execute(request).await?;
         let header = |name| answer.headers().get(name)?.to_str().ok();
         let noted = Answered {
             status: Some(answer.status().as_u16()),
             wait: wait_asked(header("retry-after"), None),
             region: header("x-amz-bucket-region").map(str::to_string),
         };
+        if let Some(checksum) = Checksum::of(answer.headers()) {
+            answer.extensions_mut().insert(checksum);
+        }
         // Outside of a request of ours, which credentials may be fetched in, nobody asks.
         let _ = ANSWERED.try_with(|answered| answered.replace(noted));
         Ok(answer)

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::ClientOptions;
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use windrow_core::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Backend;
-use super::answered::Noting;
+use super::answered::{Again, Noting};
 use super::aws_profile::{Profile, set};
 use super::cloud::{Client, Cloud, client_options, no_retries, refused};
 use super::credentials::{self, Keys, of_process};
@@ -34,13 +36,15 @@ fn client_of(location: &Location, options: &Options, in_region: Option<&str>) ->
     let bucket = location.root.trim_start_matches("s3://");
     let profile = Profile::of_environment(options)?;
     let endpoint = endpoint(options, &profile)?;
+    let asks_for_checksums = asks_for_checksums(location, options, &profile)?;
+    let (connector, client_options) = (Noting::default(), client_options(options, endpoint.as_deref()));
     let mut builder = of_environment()
         .with_bucket_name(bucket)
         .with_retry(no_retries())
         // Not all that speak the protocol remove many objects at once.
         .with_disable_bulk_delete(true)
-        .with_client_options(client_options(options, endpoint.as_deref()))
-        .with_http_connector(Noting::default());
+        .with_client_options(client_options.clone())
+        .with_http_connector(connector.clone());
     if let Some(endpoint) = &endpoint {
         builder = builder.with_endpoint(endpoint);
     }
@@ -65,7 +69,7 @@ fn client_of(location: &Location, options: &Options, in_region: Option<&str>) ->
     for (name, value) in &options.store {
         let name = match name.as_str() {
             "endpoint_url" | "anon" | "unsigned" | "region_name" | "region" | "aws_region"
-            | CREDENTIAL_PROCESS => {
+            | CREDENTIAL_PROCESS | CHECKSUMS => {
                 continue;
             }
             "key" => "access_key_id",
@@ -101,7 +105,44 @@ fn client_of(location: &Location, options: &Options, in_region: Option<&str>) ->
         builder = builder.with_region(region);
     }
     let credentials = credentials_of(&builder);
-    Ok(Client::new(builder.build().map_err(|e| refused(e, &location.root))?).with(credentials, region))
+    let store = builder.clone().build().map_err(|e| refused(e, &location.root))?;
+    let checked = asks_for_checksums.then(|| {
+        let builder = builder.with_http_connector(Again(connector));
+        checked(builder, client_options, &store).map_err(|e| refused(e, &location.root))
+    });
+    let checked = checked.transpose()?;
+    Ok(Client::new(store).checked_by(checked).with(credentials, region))
+}
+
+// Asks for the checksum of an object with it. The header must be signed, and other questions do not know it.
+fn checked(
+    builder: AmazonS3Builder,
+    options: ClientOptions,
+    with: &AmazonS3,
+) -> object_store::Result<AmazonS3> {
+    let mode = HeaderName::from_static("x-amz-checksum-mode");
+    let header = HeaderMap::from_iter([(mode, HeaderValue::from_static("ENABLED"))]);
+    builder
+        .with_client_options(options.with_default_headers(header))
+        .with_credentials(with.credentials().clone())
+        .build()
+}
+
+/// What the tools of AWS call the setting that says whether checksums are asked for.
+const CHECKSUMS: &str = "response_checksum_validation";
+
+fn asks_for_checksums(location: &Location, options: &Options, profile: &Profile) -> Result<bool> {
+    let given = options.get(&[CHECKSUMS]).map(str::to_string);
+    let given = given.or_else(|| set("AWS_RESPONSE_CHECKSUM_VALIDATION")).or_else(|| profile.get(CHECKSUMS));
+    match given.as_deref().map(str::to_ascii_lowercase).as_deref() {
+        None | Some("when_supported") => Ok(true),
+        Some("when_required") => Ok(false),
+        Some(other) => {
+            Err(Error::config(format!("expected \"when_supported\" or \"when_required\", found {other:?}"))
+                .at(location.root.as_str())
+                .field(CHECKSUMS))
+        }
+    }
 }
 
 /// A profile's, and the option that allows to run it: a file that says which program to run is believed by those who say so.

@@ -20,6 +20,7 @@ use super::answered::{in_words, noted};
 use super::encoding::Encodings;
 use super::kept_hash::hash_among;
 use super::{Answer, Backend, Got, Meta, Sink};
+use crate::checksum::Checksum;
 use crate::options::Options;
 use crate::trouble::{Trouble, What};
 
@@ -38,6 +39,8 @@ pub(super) struct Cloud {
 /// What asks a store, with the credentials and the region that it had when it was made.
 pub(super) struct Client {
     pub(super) store: Arc<dyn ObjectStore>,
+    /// Gives objects as a whole, with their checksums; `None` where `store` does.
+    checked: Option<Arc<dyn ObjectStore>>,
     /// The client again, for uploads in parts.
     pub(super) parts: Arc<dyn MultipartStore>,
     /// The client again, for listings that begin in the middle of a name.
@@ -50,11 +53,28 @@ pub(super) struct Client {
 impl Client {
     pub(super) fn new(store: impl ObjectStore + MultipartStore + PaginatedListStore) -> Client {
         let store = Arc::new(store);
-        Client { store: store.clone(), parts: store.clone(), pages: store, credentials: 0, region: None }
+        Client {
+            store: store.clone(),
+            checked: None,
+            parts: store.clone(),
+            pages: store,
+            credentials: 0,
+            region: None,
+        }
     }
 
     pub(super) fn with(self, credentials: u64, region: Option<String>) -> Client {
         Client { credentials, region, ..self }
+    }
+
+    /// With a store that is asked for objects as a whole.
+    pub(super) fn checked_by(self, store: Option<impl ObjectStore>) -> Client {
+        Client { checked: store.map(|store| Arc::new(store) as _), ..self }
+    }
+
+    fn store_for(&self, options: &GetOptions) -> &Arc<dyn ObjectStore> {
+        let is_whole = options.range.is_none() && !options.head;
+        self.checked.as_ref().filter(|_| is_whole).unwrap_or(&self.store)
     }
 }
 
@@ -139,7 +159,7 @@ impl Cloud {
         let path = path(key)?;
         let ask = |client: Arc<Client>| {
             let (path, options) = (path.clone(), options.clone());
-            async move { client.store.get_opts(&path, options).await }
+            async move { client.store_for(&options).get_opts(&path, options).await }
         };
         self.asked(ask).await
     }
@@ -151,8 +171,10 @@ impl Cloud {
         self.encodings.note(key, encoding.map(|encoding| encoding.as_ref()))?;
         let (total, tag) = (Some(found.meta.size), found.meta.e_tag.clone().map(quoted));
         let hash = hash_among(&found.attributes);
+        let checksum =
+            found.extensions.get::<Checksum>().filter(|_| found.range == (0..found.meta.size)).cloned();
         let body = found.into_stream().map_err(|e| Trouble::passing(in_words(&e)));
-        Ok(Got { total, tag, hash, body: Box::pin(body) })
+        Ok(Got { total, tag, hash, checksum, body: Box::pin(body) })
     }
 
     // The answer to a HEAD has no body that could say why. To the same question with one the store says it, or it says what was
@@ -247,6 +269,12 @@ impl Backend for Cloud {
 
     fn get<'a>(&'a self, key: &'a str, range: Range<u64>, tag: Option<&'a str>) -> Answer<'a, Got> {
         Box::pin(async move { self.got(key, Some(GetRange::Bounded(range)), tag).await })
+    }
+
+    // S3 says the checksum of an object only to those who ask for no range.
+    fn all<'a>(&'a self, key: &'a str, size: u64, tag: Option<&'a str>) -> Answer<'a, Got> {
+        let range = self.client().checked.is_none().then_some(GetRange::Bounded(0..size));
+        Box::pin(self.got(key, range, tag))
     }
 
     fn whole<'a>(&'a self, key: &'a str, tag: Option<&'a str>) -> Answer<'a, Got> {

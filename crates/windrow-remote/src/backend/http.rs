@@ -166,7 +166,7 @@ pub(super) fn got(answer: Response, range: &Range<u64>) -> Result<Got, Trouble> 
         },
     };
     let body = answer.bytes_stream().map_err(|e| Trouble::passing(unanswered(e).said));
-    Ok(Got { total, tag, hash: None, body: Box::pin(body) })
+    Ok(Got { total, tag, hash: None, checksum: None, body: Box::pin(body) })
 }
 
 /// Asks for a range, if the version is still the same.
@@ -307,7 +307,7 @@ impl Backend for Http {
                 let total = bytes.len() as u64;
                 let part = range.start.min(total) as usize..range.end.min(total) as usize;
                 let body = stream::iter([Ok(bytes.slice(part))]);
-                return Ok(Got { total: Some(total), tag, hash: None, body: Box::pin(body) });
+                return Ok(Got { total: Some(total), tag, hash: None, checksum: None, body: Box::pin(body) });
             }
             let answer = checked(get_range(&self.client, &self.url(key), range.clone(), tag).await?).await?;
             self.encodings.note(key, header(&answer, &CONTENT_ENCODING))?;

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use futures_util::Stream;
 use windrow_core::Result;
 
+use crate::checksum::Checksum;
 use crate::options::Options;
 use crate::trouble::{Trouble, What};
 use crate::url::{Location, Scheme};
@@ -54,6 +55,8 @@ pub(crate) struct Got {
     pub(crate) tag: Option<String>,
     /// As [`Meta::hash`].
     pub(crate) hash: Option<String>,
+    /// Of all bytes of the object, where the answer has all of them.
+    pub(crate) checksum: Option<Checksum>,
     pub(crate) body: Body,
 }
 
@@ -66,6 +69,11 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Bytes of an object, if its version is still `tag`.
     fn get<'a>(&'a self, key: &'a str, range: Range<u64>, tag: Option<&'a str>) -> Answer<'a, Got>;
+
+    /// All bytes of an object of this size, if its version is still `tag`; with their checksum, where the store keeps one.
+    fn all<'a>(&'a self, key: &'a str, size: u64, tag: Option<&'a str>) -> Answer<'a, Got> {
+        self.get(key, 0..size, tag)
+    }
 
     /// All bytes of an object, if its version is still `tag`: of stores that may answer so whatever range is asked for.
     fn whole<'a>(&'a self, key: &'a str, tag: Option<&'a str>) -> Answer<'a, Got> {

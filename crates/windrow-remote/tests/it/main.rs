@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails says so")]
 
 mod answers;
+mod checksums;
 mod faults;
 mod opening;
 mod puts;

@@ -18,6 +18,8 @@ pub(crate) struct Asked {
     /// `start..end`, where one was given.
     pub(crate) range: Option<(u64, u64)>,
     pub(crate) if_match: Option<String>,
+    /// Also for the checksum of the object.
+    pub(crate) asks_for_checksum: bool,
     /// Who asks, and in which region, where that is said.
     pub(crate) authorization: Option<String>,
     /// Only if nothing is there.
@@ -41,12 +43,16 @@ pub(crate) struct Answer {
     pub(crate) cut: Option<usize>,
     /// Closes the connection instead of an answer, after what was asked for is done.
     pub(crate) mute: bool,
+    /// One bit of this byte of the body is another.
+    pub(crate) flip: Option<usize>,
     /// So long before each byte of the body.
     pub(crate) drip: Option<Duration>,
     /// Gives all of the file, whatever range was asked for.
     pub(crate) ignores_range: bool,
     /// Tells no version but when the file was last changed.
     pub(crate) has_no_tag: bool,
+    /// And not even that.
+    pub(crate) has_no_time: bool,
 }
 
 /// Bytes, how often they were replaced, and the hash that is kept beside them.
@@ -168,6 +174,7 @@ impl Shared {
                 path,
                 range,
                 if_match: headers.get("if-match").cloned(),
+                asks_for_checksum: headers.get("x-amz-checksum-mode").is_some_and(|mode| mode == "ENABLED"),
                 authorization: headers.get("authorization").cloned(),
                 creates: headers.get("if-none-match").is_some_and(|tags| tags == "*"),
                 body,
@@ -192,6 +199,10 @@ impl Shared {
         let found = self.files.lock().unwrap().get(&asked.path).cloned();
         let further = answer.header.as_ref().map_or(String::new(), |header| format!("{header}\r\n"));
         let mut say = |status: &str, headers: &str, body: &[u8]| {
+            let mut body = body.to_vec();
+            if let Some(byte) = answer.flip.and_then(|at| body.get_mut(at)) {
+                *byte ^= 1;
+            }
             let head =
                 format!("HTTP/1.1 {status}\r\n{headers}{further}content-length: {}\r\n\r\n", body.len());
             stream.write_all(head.as_bytes())?;
@@ -213,7 +224,9 @@ impl Shared {
         }
         let Some(File { bytes, version, hash }) = found else { return say("404 Not Found", "", b"nothing") };
         let hash = hash.map_or(String::new(), |hash| format!("x-amz-meta-windrowxxh3: {hash}\r\n"));
-        let tag = if answer.has_no_tag {
+        let tag = if answer.has_no_time {
+            hash
+        } else if answer.has_no_tag {
             format!("etag: W/\"v\"\r\nlast-modified: Thu, 01 Jan 2026 00:00:{version:02} GMT\r\n{hash}")
         } else {
             format!("etag: \"v{version}\"\r\nlast-modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n{hash}")
