@@ -15,7 +15,9 @@ use crate::backend::Backend;
 use crate::held::{Held, Turn};
 use crate::queue::{self, Fetch, Fetched};
 use crate::ranges::{GAP, Gaps, HERE, in_parts, joined, overlap, subtract};
+use crate::seen::Seen;
 use crate::stats::{Counters, add};
+use crate::trouble::{Trouble, What};
 use crate::whole::Whole;
 
 /// Objects up to this size are fetched whole, where all is kept.
@@ -40,6 +42,8 @@ pub(crate) struct Copy {
     under_way: Mutex<Vec<Range<u64>>>,
     arrived: Condvar,
     whole: Whole,
+    /// Where the server names no version, what tells one from another.
+    seen: Option<Seen>,
     /// Where the last read ended, of reads that go on where the last one ended, how much is asked for behind them, and up to
     /// where that was.
     read_to: AtomicU64,
@@ -65,8 +69,10 @@ pub(crate) struct Parts {
 
 impl Copy {
     pub(crate) fn new(of: Parts) -> Copy {
+        let seen = of.tag.is_none().then(Seen::default);
         Copy {
             of,
+            seen,
             under_way: Mutex::default(),
             arrived: Condvar::new(),
             whole: Whole::default(),
@@ -291,12 +297,24 @@ impl Copy {
         let known = Known { key, url, size: self.of.size, tag };
         match attempt::bytes(backend, &known, part.clone(), deadline, counters, &self.of.pace).await? {
             Some(bytes) => {
+                self.check_seen(part.start, &bytes)?;
                 self.of.held.put(part.start, bytes);
                 self.tell_of_too_much();
             }
             None => self.whole.bring(backend, &known, part, &self.of.held, deadline, counters).await?,
         }
         Ok(())
+    }
+
+    // Whether bytes are those that were there before, where no version says so.
+    fn check_seen(&self, start: u64, bytes: &[u8]) -> Result<()> {
+        match self.seen.as_ref().and_then(|seen| seen.differs(start, bytes)) {
+            Some(at) => {
+                let said = format!("other bytes from byte {at} on than when they were fetched first");
+                Err(Trouble::new(What::Changed, said).into_error("read it", &self.of.url))
+            }
+            None => Ok(()),
+        }
     }
 
     // What of a part this process has to fetch, in its turn: not what another one of this machine fetches meanwhile, as long as that

@@ -23,6 +23,7 @@
 //! * `queue`: what to fetch, in order, up to 64 requests at a time;
 //! * `ranges`: which byte ranges become one request;
 //! * `copy`: one object in this process: what is here, what is on its way;
+//! * `seen`: what an object without a version was when it was fetched first;
 //! * `held`: what was fetched: a sparse copy on disk, or memory;
 //! * `stream`: an object's bytes as they arrive, cached nowhere;
 //! * `put`: writes objects, large ones in parts;
@@ -46,6 +47,7 @@ mod place;
 mod put;
 mod queue;
 mod ranges;
+mod seen;
 mod stats;
 mod store;
 mod stream;

@@ -126,6 +126,50 @@ fn where_no_tag_tells_versions_apart_the_time_of_the_change_does() {
 }
 
 #[test]
+fn where_nothing_tells_versions_apart_their_lengths_and_what_comes_again_do() {
+    let whole = content(3 * MIB);
+    let mute = Answer { has_no_time: true, ..Answer::default() };
+    let opened = |options: Options| {
+        let server = Server::new([("x", content(3 * MIB))]);
+        let answer = mute.clone();
+        server.script(move |_| answer.clone());
+        let (_, object) = open(&server.url, "x", options);
+        (server, object)
+    };
+    // Memory for a few pages: what was read comes again.
+    let little = || Options { read_ahead: 8 << 10, ..options() };
+    let (server, object) = opened(little());
+    for round in 0..2 {
+        for at in (0..12).map(|page| page * 100_000) {
+            assert_eq!(read(object.as_ref(), at as u64, 1000).unwrap(), whole[at..at + 1000], "{round}");
+        }
+    }
+    let mut other = whole.clone();
+    other[600_500] ^= 1;
+    server.replace("x", other);
+    assert_eq!(read(object.as_ref(), 500_000, 1000).unwrap(), whole[500_000..501_000]);
+    let e = read(object.as_ref(), 600_000, 1000).unwrap_err();
+    assert_eq!(e.kind(), Kind::Stale);
+    assert_eq!(e.place().file.as_deref(), Some(format!("{}/x", server.url).as_str()));
+    // Another length is seen at the first answer.
+    for size in [3 * MIB + 1, 2 * MIB] {
+        let (server, object) = opened(little());
+        read(object.as_ref(), 0, 1000).unwrap();
+        server.replace("x", content(size));
+        assert_eq!(read(object.as_ref(), MIB as u64, 1000).unwrap_err().kind(), Kind::Stale, "{size}");
+    }
+    // Whoever opens it again finds what is there then.
+    let cache = tempfile::tempdir().unwrap();
+    let kept = || Options { cache: Some(cache.path().to_path_buf()), cache_limit: None, ..options() };
+    let (server, object) = opened(kept());
+    assert_eq!(read(object.as_ref(), 0, 1000).unwrap(), whole[..1000]);
+    assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 0);
+    server.replace("x", vec![7; 3 * MIB]);
+    let (_, again) = open(&server.url, "x", kept());
+    assert_eq!(read(again.as_ref(), 0, 1000).unwrap(), [7; 1000]);
+}
+
+#[test]
 fn what_lasts_is_an_error_that_says_what_to_do() {
     let server = Server::new([("x", content(MIB))]);
     let (_, object) = open(&server.url, "x", options());
