@@ -169,6 +169,11 @@ pub(crate) async fn more_bytes(
     loop {
         let came = (bytes.len() - before) as u64;
         match part_in_time(&mut body, came, flowing, pace).await {
+            // One that promised more than was asked for is believed in nothing: there is no rest to ask for.
+            InTime::Part(Err(trouble)) if bytes.len() == size => {
+                bytes.clear();
+                return Err(trouble);
+            }
             InTime::Part(part) => {
                 let part = part?;
                 add(&counters.bytes, part.len() as u64);

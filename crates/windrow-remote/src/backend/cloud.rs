@@ -222,6 +222,11 @@ pub(super) fn path(key: &str) -> Result<Path, Trouble> {
     Path::parse(key).map_err(|e| Trouble::new(What::Lasting, format!("a key that cannot be asked for: {e}")))
 }
 
+// Whether it may be the question without a body that is refused, and not the object.
+fn is_of_the_head(what: What) -> bool {
+    matches!(what, What::Denied | What::Lasting | What::Elsewhere | What::NotImplemented)
+}
+
 fn meta(found: ObjectMeta, attributes: &Attributes) -> Meta {
     let hash = hash_among(attributes);
     Meta { key: found.location.to_string(), size: found.size, tag: found.e_tag.map(quoted), hash }
@@ -259,9 +264,7 @@ impl Backend for Cloud {
             match self.get_opts(key, &options).await {
                 Ok(found) => Ok(meta(found.meta, &found.attributes)),
                 Err(trouble) if trouble.what == What::Denied && self.has_denied.load(Relaxed) => Err(trouble),
-                Err(trouble) if matches!(trouble.what, What::Denied | What::Lasting | What::Elsewhere) => {
-                    self.head_by_get(key, trouble).await
-                }
+                Err(trouble) if is_of_the_head(trouble.what) => self.head_by_get(key, trouble).await,
                 Err(trouble) => Err(trouble),
             }
         })

@@ -150,6 +150,12 @@ pub(super) fn got(answer: Response, range: &Range<u64>) -> Result<Got, Trouble> 
             let parts = said.strip_prefix("bytes ").and_then(|rest| rest.split_once('/'));
             let place = parts.and_then(|(place, _)| place.split_once('-'));
             let start = place.and_then(|(start, _)| start.parse::<u64>().ok());
+            if start.is_none() {
+                return Err(Trouble::new(
+                    What::NoRanges,
+                    format!("the server gives a range without saying which: {said:?}"),
+                ));
+            }
             if start != Some(range.start) {
                 return Err(Trouble::passing(format!(
                     "expected bytes {}-{}, found {said:?}",

@@ -1,6 +1,7 @@
 //! Stores that fail, and what is read of them: the right bytes, or an error that says what to do.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use windrow_core::{Kind, store::Store};
@@ -91,6 +92,38 @@ fn a_cut_body_continues_where_it_ended() {
         let (start, end) = asked[1].range.unwrap();
         assert!(start as usize <= cut && end as usize == whole.len(), "{asked:?}");
         assert!(asked.iter().all(|asked| asked.if_match.as_deref() == Some("\"v1\"")));
+    }
+}
+
+#[test]
+fn a_body_that_promises_more_than_was_asked_for_is_asked_for_again() {
+    let whole = content(3 * MIB);
+    let server = Server::new([("x", whole.clone()), ("b/x", whole.clone())]);
+    let of_bucket = bucket(&server, options()).open("x").unwrap();
+    for object in [of_bucket, open(&server.url, "x", options()).1] {
+        server.asked();
+        let is_first = AtomicBool::new(true);
+        server.script(move |_| Answer {
+            promises: if is_first.swap(false, Ordering::Relaxed) { 50 } else { 0 },
+            ..Answer::default()
+        });
+        assert_eq!(read(object.as_ref(), MIB as u64, 1000).unwrap(), whole[MIB..MIB + 1000]);
+        let asked = server.asked();
+        assert!(asked.len() == 2 && asked[0].range == asked[1].range, "{asked:?}");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_say_which_range_it_gives_gives_all_of_the_file() {
+    let whole = content(3 * MIB);
+    let server = Server::new([("x", whole.clone()), ("b/x", whole.clone())]);
+    let of_bucket = bucket(&server, options()).open("x").unwrap();
+    for object in [of_bucket, open(&server.url, "x", options()).1] {
+        server.script(|_| Answer { names_no_range: true, ..Answer::default() });
+        server.asked();
+        assert_eq!(read(object.as_ref(), MIB as u64, 1000).unwrap(), whole[MIB..MIB + 1000]);
+        assert!(server.asked().iter().map(|asked| asked.range.is_some()).eq([true, false]));
+        server.script(|_| Answer::default());
     }
 }
 

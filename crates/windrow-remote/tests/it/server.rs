@@ -41,6 +41,8 @@ pub(crate) struct Answer {
     pub(crate) header: Option<String>,
     /// Closes the connection after this number of bytes of the body.
     pub(crate) cut: Option<usize>,
+    /// Says that the body has so many bytes more, and closes the connection after those that it has.
+    pub(crate) promises: usize,
     /// Closes the connection instead of an answer, after what was asked for is done.
     pub(crate) mute: bool,
     /// One bit of this byte of the body is another.
@@ -49,6 +51,8 @@ pub(crate) struct Answer {
     pub(crate) drip: Option<Duration>,
     /// Gives all of the file, whatever range was asked for.
     pub(crate) ignores_range: bool,
+    /// Gives it without saying which it is.
+    pub(crate) names_no_range: bool,
     /// Tells no version but when the file was last changed.
     pub(crate) has_no_tag: bool,
     /// And not even that.
@@ -203,8 +207,10 @@ impl Shared {
             if let Some(byte) = answer.flip.and_then(|at| body.get_mut(at)) {
                 *byte ^= 1;
             }
-            let head =
-                format!("HTTP/1.1 {status}\r\n{headers}{further}content-length: {}\r\n\r\n", body.len());
+            let head = format!(
+                "HTTP/1.1 {status}\r\n{headers}{further}content-length: {}\r\n\r\n",
+                body.len() + answer.promises
+            );
             stream.write_all(head.as_bytes())?;
             let sent = answer.cut.unwrap_or(body.len()).min(body.len());
             match answer.drip {
@@ -217,7 +223,7 @@ impl Shared {
                     }
                 }
             }
-            Ok(sent == body.len())
+            Ok(sent == body.len() && answer.promises == 0)
         };
         if let Some((status, body)) = answer.status {
             return say(&format!("{status} As Told"), "", body.as_bytes());
@@ -237,7 +243,11 @@ impl Shared {
         match asked.range.filter(|_| !answer.ignores_range) {
             Some((start, end)) => {
                 let (size, end) = (bytes.len() as u64, end.min(bytes.len() as u64));
-                let place = format!("content-range: bytes {start}-{}/{size}\r\n{tag}", end - 1);
+                let place = if answer.names_no_range {
+                    tag
+                } else {
+                    format!("content-range: bytes {start}-{}/{size}\r\n{tag}", end - 1)
+                };
                 say("206 Partial Content", &place, &bytes[start as usize..end as usize])
             }
             None => say("200 OK", &tag, &bytes),
