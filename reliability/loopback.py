@@ -45,8 +45,8 @@ class Server(socketserver.ThreadingTCPServer):
 
     daemon_threads, allow_reuse_address, request_queue_size = True, True, 256
 
-    def __init__(self, connection: type[Connection]) -> None:
-        super().__init__(("127.0.0.1", 0), connection)
+    def __init__(self, connection: type[Connection], port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), connection)
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
 
