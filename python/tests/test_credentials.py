@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import multiprocessing
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from s3_server import S3Server
+from s3_server import Certificate, S3Server
 from web_server import WebServer
 
 import windrow as wr
@@ -23,9 +25,9 @@ N = 2_000_000
 class Rotating(S3Server):
     """Takes one key at a time; others have expired."""
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: Certificate | None = None) -> None:
         self.key = "KEY0"
-        super().__init__(hook=self.refuse)
+        super().__init__(certificate, hook=self.refuse)
 
     def refuse(self, environ: dict[str, Any]) -> tuple[int, bytes] | None:
         signed = re.search("Credential=([^/]+)/", environ.get("HTTP_AUTHORIZATION", ""))
@@ -33,6 +35,30 @@ class Rotating(S3Server):
         if signed is None or signed[1] in ("AKEY", self.key):
             return None
         return 400, EXPIRED
+
+
+class Exchanging(Rotating):
+    """A token service, too: the key that it gives has the number of the token."""
+
+    def __init__(self, certificate: Certificate) -> None:
+        self.tokens: list[str] = []
+        super().__init__(certificate)
+
+    def refuse(self, environ: dict[str, Any]) -> tuple[int, bytes] | None:
+        asked = parse_qs(environ["QUERY_STRING"])
+        if asked.get("Action") != ["AssumeRoleWithWebIdentity"]:
+            return super().refuse(environ)
+        (token,), in_an_hour = asked["WebIdentityToken"], time.gmtime(time.time() + 3600)
+        self.tokens.append(token)
+        of = {
+            "AccessKeyId": f"KEY{token.removeprefix('token')}",
+            "SecretAccessKey": "ASECRET",
+            "SessionToken": token,
+            "Expiration": time.strftime("%Y-%m-%dT%H:%M:%SZ", in_an_hour),
+        }
+        keys = "".join(f"<{name}>{value}</{name}>" for name, value in of.items())
+        result = f"<AssumeRoleWithWebIdentityResult><Credentials>{keys}</Credentials></AssumeRoleWithWebIdentityResult>"
+        return 200, f"<AssumeRoleWithWebIdentityResponse>{result}</AssumeRoleWithWebIdentityResponse>".encode()
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +140,39 @@ def test_keys_are_read_again_where_they_come_from(
     s3.key = "KEY4"
     with pytest.raises(wr.IoError, match=r"ExpiredToken(.|\n)*renew them"):
         wr.open(url, dtype="uint32", cache_limit=0, store_options=options)
+
+
+def test_the_token_of_a_web_identity_is_exchanged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate = Certificate(tmp_path)
+    s3 = Exchanging(certificate)
+    try:
+        np.arange(N, dtype="<u4").tofile(tmp_path / "x.bin")
+        url = s3.put(tmp_path / "x.bin")
+        file = tmp_path / "token"
+        file.write_text("token0")
+        for name, value in [
+            ("SSL_CERT_FILE", certificate.path), ("AWS_WEB_IDENTITY_TOKEN_FILE", file), ("AWS_ENDPOINT_URL_STS", s3.url),
+            ("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/reader"), ("AWS_SHARED_CREDENTIALS_FILE", tmp_path / "none"),
+        ]:  # fmt: skip
+            monkeypatch.setenv(name, str(value))
+        options = {"endpoint_url": s3.url, "region": "us-east-1"}
+        view = wr.open(url, dtype="uint32", cache_limit=0, timeout=30, store_options=options).pack(1000)
+        assert view[0]["input_ids"][0] == 0
+        # Before its hour is over the store takes the key no more, and another token is there.
+        s3.key = "KEY1"
+        file.write_text("token1")
+        assert view[600]["input_ids"][0] == 600_000
+        s3.key = "KEY2"
+        file.write_text("token2")
+        batches = list(wr.Loader(view, 100, epochs=1, shuffle=False))
+        assert [int(row[0]) for batch in batches for row in batch["input_ids"]] == list(range(0, 100_000 * len(batches), 1000))
+        assert s3.tokens == ["token0", "token1", "token2"]
+        # The same token gives the same key.
+        s3.key = "KEY3"
+        with pytest.raises(wr.IoError, match=r"ExpiredToken(.|\n)*renew them"):
+            wr.open(url, dtype="uint32", cache_limit=0, store_options=options)
+    finally:
+        s3.stop()
 
 
 def in_another_process(url: str, options: dict[str, Any], answers: Any) -> None:
