@@ -26,9 +26,10 @@ LIMIT_SECS = 10 * TIMEOUT_SECS
 # Of a store that fails for good: what is asked for beside the data may be waited for as well.
 MOST_SECS = 4 * TIMEOUT_SECS + 10
 # A store that says what is wrong, and seldom fails, is asked until it answers.
-HONEST = {"503", "429", "500", "408", "closed", "cut", "whole"}
+HONEST = {"503", "429", "500", "408", "closed", "reset", "cut", "whole"}
 AT_ONCE = 8
 PASS, LAST, FLIPPED, POISONED = "faults that pass", "faults that stay", "flipped bytes, verify=always", "a damaged cache"
+CHECKED, MUTE, READER = "flipped bytes, checksums of the store", "no versions, another length", "no right to list"
 # Formats that are read where they are, and some that are fetched as a whole.
 NAMES = (
     "tokens, ragged; shards, ragged; mds, rows; forager, ragged; flat-tokens, zarr 3, sharded; arrow, rows; jsonl, rows; parquet, rows; "
@@ -69,10 +70,12 @@ def torture(part: Part) -> None:
 
 def one_case(part: Part, lane: Lane, local: dict[str, sets.Set], whole: dict[str, str], seed: int) -> None:
     draws = random.Random(seed)
-    row = draws.choice([PASS, PASS, LAST, FLIPPED, POISONED, POISONED])
+    row = draws.choice([PASS, PASS, LAST, LAST, FLIPPED, CHECKED, MUTE, READER, POISONED, POISONED])
     one = local[draws.choice(["large", *local])]
     # Of a web server only files are read that say all; a store lists.
-    web = Path(one.path).is_file() and draws.random() < 0.5
+    if row in (MUTE, READER) and not Path(one.path).is_file():
+        one = local["large"]
+    web = row == MUTE or (row not in (CHECKED, READER) and Path(one.path).is_file() and draws.random() < 0.5)
     key = Path(one.path).relative_to(part.folder)
     url = f"{lane.store.url}/{key}" if web else f"s3://{key}"
     options: dict[str, Any] = {"timeout": TIMEOUT_SECS}
@@ -88,10 +91,14 @@ def one_case(part: Part, lane: Lane, local: dict[str, sets.Set], whole: dict[str
         script.share, script.kinds = draws.choice([0.02, 0.1, 0.3]), draws.sample(kinds, draws.randint(1, len(kinds)))
     elif row == LAST:
         script.lasting, script.since = draws.choice(LASTING), draws.randrange(12)
-    elif row == FLIPPED:
-        script.flips = draws.choice([0.05, 0.3, 1.0])
+    elif row in (FLIPPED, CHECKED):
+        script.flips, script.checksums = draws.choice([0.05, 0.3, 1.0]), row == CHECKED
+    elif row == MUTE:
+        script.versions, script.lasting, script.since = False, "truncated", draws.randrange(12)
+    elif row == READER:
+        script.lists, script.share, script.kinds = False, draws.choice([0.0, 0.1]), sorted(HONEST)
     said = f"case {seed}: {url} {options}, {script}"
-    asked = {"url": url, "options": options, "seed": seed & 0xFFFF, "timed": script.lasting == "cut"}
+    asked = {"url": url, "options": options, "seed": seed & 0xFFFF, "timed": script.lasting in ("cut", "drip")}
     part.tried(row)
     try:
         if row == POISONED:
@@ -105,7 +112,7 @@ def one_case(part: Part, lane: Lane, local: dict[str, sets.Set], whole: dict[str
         answer = lane.worker.ask(**asked)
         if row == LAST:
             # Each answer that is cut brings some bytes, and many reads succeed before one gives up: each has its own time.
-            took = answer["longest"] if script.lasting == "cut" else time.monotonic() - began
+            took = answer["longest"] if asked["timed"] else time.monotonic() - began
             part.took(row, took)
             if took > MOST_SECS:
                 part.found(row, "hung", f"{took:.0f} s: {said}: {answer['error']}")
@@ -126,7 +133,9 @@ def one_case(part: Part, lane: Lane, local: dict[str, sets.Set], whole: dict[str
     if answer["epoch"]:
         part.found(row, "silent", f"{said}: {answer['epoch']}; met {sorted(lane.store.met)}")
         return
-    if answer["content"] is None and not answer.get("is_whole") and (row == POISONED or (row == PASS and script.share <= 0.1 and set(script.kinds) <= HONEST)):
+    is_honest = script.share <= 0.1 and set(script.kinds) <= HONEST
+    must_come = row == POISONED or (row in (PASS, READER) and is_honest)
+    if answer["content"] is None and not answer.get("is_whole") and must_come:
         part.found(row, "lost", f"{said}: {answer['error']}")
 
 
