@@ -19,6 +19,7 @@ WAIT_MS, MEGABYTES = 20, 100
 LENGTH, BATCH = 1024, 256
 # 200 MB of int32.
 SAMPLES = int(os.environ.get("WINDROW_BENCH_FAR_SAMPLES", 48_640))
+SIZE = SAMPLES * LENGTH * 4
 # LitData's chunks of this many samples give 14 of them; MDS's of 8 MiB are 25.
 CHUNK = -(-SAMPLES // 14)
 KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
@@ -55,14 +56,21 @@ def write(folder):
     (folder / "done").touch()
 
 
-def windrow(url, cache, shuffle, limit, state=None):
+def room(detail):
+    """What is kept: all on disk, nothing beside memory that holds all, or a tenth of the data, on disk and in memory together."""
+    return {"all": {}, "none": {"cache_limit": 0}, "tenth": {"cache_limit": SIZE // 20, "read_ahead": SIZE // 20}}[detail]
+
+
+def windrow(url, cache, shuffle, detail, state=None):
     """Batches of the numbers of samples."""
     import windrow as wr
 
     options = {"endpoint_url": url, "access_key_id": "key", "secret_access_key": "secret", "region": "us-east-1"}
-    ds = wr.open("s3://bucket/tokens.bin", dtype="int32", store_options=options, cache=cache, cache_limit=limit)
-    # The data are 24 blocks of the usual 8 MiB, and a batch would draw from 6 of them at a time.
-    order = wr.Blocks(bytes="4MiB") if shuffle == "blocks" else True
+    ds = wr.open("s3://bucket/tokens.bin", dtype="int32", store_options=options, cache=cache, **room(detail))
+    # The data are 24 blocks of the usual 8 MiB, and a batch would draw from 6 of them at a time. Into a tenth of them two pools of 8
+    # blocks fit.
+    blocks = {"bytes": SIZE // 200, "lanes": 8, "pool": 1} if detail == "tenth" else {"bytes": "4MiB"}
+    order = wr.Blocks(**blocks) if shuffle == "blocks" else True
     # What the others give, too: the IDs alone, as they are stored.
     view = ds.pack(LENGTH, labels=None, dtype="int32")
     loader = wr.Loader(view, batch_size=BATCH, shuffle=order, seed=1, epochs=2)
@@ -114,13 +122,12 @@ def run_one(what, url, seconds):
     counts(url)
     with tempfile.TemporaryDirectory(dir=DATA) as cache:
         began = time.perf_counter()
-        half = SAMPLES * LENGTH * 2
         if name == "litdata":
             batches = litdata(url, cache, int(detail))
         elif name == "mosaicml":
-            batches = mosaicml(cache, half)
+            batches = mosaicml(cache, SIZE // 2)
         else:
-            loader = windrow(url, cache, name, {"all": None, "half": half, "none": 0}[detail])
+            loader = windrow(url, cache, name, detail)
             batches = numbers_of_windrow(loader)
         seen, first = [], None
         for batch in batches:
@@ -131,9 +138,10 @@ def run_one(what, url, seconds):
         elapsed = time.perf_counter() - began
         found = {"samples a second": len(seen) * BATCH / elapsed, "first batch": first, "batches": len(seen)}
         found.update(counts(url))
+        found["received / delivered"] = found["bytes"] / (len(seen) * BATCH * LENGTH * 4)
         found["effective"] = {size: effective(seen, size) for size in (CHUNK, SAMPLES // 25)}
         if name in ("blocks", "global"):
-            found["resumed"] = resumed(url, name, detail, half)
+            found["resumed"] = resumed(url, name, detail)
     print(json.dumps(found))
     sys.stdout.flush()
     os._exit(0)
@@ -145,14 +153,13 @@ def effective(batches, size):
     return BATCH**2 / float(np.mean(squares))
 
 
-def resumed(url, order, detail, half):
+def resumed(url, order, detail):
     """Seconds from opening in a new cache until the batch in mid-epoch, and whether it is the unbroken run's."""
     import windrow as wr
 
     steps = SAMPLES // BATCH // 2
     with tempfile.TemporaryDirectory(dir=DATA) as cache:
-        limit = {"all": None, "half": half, "none": 0}[detail]
-        fresh = windrow(url, cache, order, limit)
+        fresh = windrow(url, cache, order, detail)
         state = fresh.state_dict()
         wanted = None
         for step, batch in enumerate(fresh):
@@ -165,7 +172,7 @@ def resumed(url, order, detail, half):
     with tempfile.TemporaryDirectory(dir=DATA) as cache:
         counts(url)
         began = time.perf_counter()
-        again = windrow(url, cache, order, limit, state)
+        again = windrow(url, cache, order, detail, state)
         batch = np.asarray(next(iter(again))["input_ids"])
         took = time.perf_counter() - began
         return {"seconds": took, "equal": bool((batch == wanted).all()), **counts(url)}
@@ -179,7 +186,7 @@ def counts(url):
 def bench_p(passes, seconds):
     folder = DATA / f"far-{SAMPLES}"
     write(folder)
-    kinds = ["blocks:all", "blocks:none", "global:half", "litdata:0", "litdata:2", "mosaicml"]
+    kinds = ["blocks:all", "blocks:none", "blocks:tenth", "global:none", "global:tenth", "litdata:0", "litdata:2", "mosaicml"]
     server = [sys.executable, str(HERE / "far_server.py"), str(folder), str(WAIT_MS), str(MEGABYTES)]
     found = {kind: [] for kind in kinds}
     process = subprocess.Popen(server, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -201,6 +208,9 @@ def bench_p(passes, seconds):
     rates = {kind: median(kind) for kind in kinds}
     title = f"{SAMPLES:,} samples of {LENGTH} int32 behind {WAIT_MS} ms and {MEGABYTES} MB/s a connection, samples a second"
     table(title, rates, max(("litdata:0", "litdata:2"), key=rates.get))
+    for kind in kinds:
+        for one in found[kind][:1]:
+            print(f"{kind:15}{one['received / delivered']:8.2f} bytes received for each that was delivered")
     return found
 
 
