@@ -67,9 +67,9 @@ def windrow(url, cache, shuffle, detail, state=None):
 
     options = {"endpoint_url": url, "access_key_id": "key", "secret_access_key": "secret", "region": "us-east-1"}
     ds = wr.open("s3://bucket/tokens.bin", dtype="int32", store_options=options, cache=cache, **room(detail))
-    # The data are 24 blocks of the usual 8 MiB, and a batch would draw from 6 of them at a time. Into a tenth of them two pools of 8
-    # blocks fit.
-    blocks = {"bytes": SIZE // 200, "lanes": 8, "pool": 1} if detail == "tenth" else {"bytes": "4MiB"}
+    # The data are 24 blocks of the usual 8 MiB, and a batch would draw from 6 of them at a time. Two pools of 8
+    # blocks fit into a twentieth of them.
+    blocks = {"bytes": SIZE // 400, "lanes": 8, "pool": 1} if detail == "tenth" else {"bytes": "4MiB"}
     order = wr.Blocks(**blocks) if shuffle == "blocks" else True
     # What the others give, too: the IDs alone, as they are stored.
     view = ds.pack(LENGTH, labels=None, dtype="int32")

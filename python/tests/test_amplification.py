@@ -73,6 +73,35 @@ def test_samples_in_a_global_order_come_without_what_is_between(
     assert abs(stats["received_bytes"] - received) < 1 << 17
 
 
+@pytest.mark.parametrize("kept", [0, 0.05, 0.5])
+def test_blocks_whose_pools_fit_into_memory_come_once(server: WebServer, tmp_path: Path, kept: float) -> None:
+    size = SIZES[16384]
+    # Eight blocks at a time, in a sixteenth of the data; what the cache holds is not among them for long.
+    order = wr.Blocks(bytes=size // 128, lanes=4, rows=BATCH // 4, pool=1)
+    far, near = views(server, 16384, cache=tmp_path / "cache", cache_limit=int(kept * size), read_ahead=size // 12)
+    common: dict[str, Any] = {"batch_size": BATCH, "seed": 3, "epochs": 2, "shuffle": order}
+    server.requests.clear()
+    here = wr.Loader(near, **common).stream()
+    for batch in wr.Loader(far, **common).stream():
+        assert (batch["input_ids"] == next(here)["input_ids"]).all()
+    assert sent(server) <= MOST * 2 * size
+
+
+def test_pools_need_memory_unless_the_cache_takes_all_of_the_data(server: WebServer, tmp_path: Path) -> None:
+    size = SIZES[16384]
+    order = wr.Blocks(bytes=size // 64, lanes=4, rows=BATCH // 4, pool=1)
+
+    def loader(kept: float) -> wr.Loader:
+        far, _ = views(server, 16384, cache=tmp_path / "cache", cache_limit=int(kept * size), read_ahead=size // 12)
+        return wr.Loader(far, BATCH, shuffle=order)
+
+    for kept in (0, 0.5):
+        with pytest.raises(wr.ConfigError, match="2 pools of its blocks take 2MiB") as raised:
+            loader(kept)
+        assert "read_ahead=" in str(raised.value.hint) and "cache_limit" not in str(raised.value.hint)
+    assert loader(1.1).batch_size == BATCH
+
+
 @pytest.mark.parametrize("batches", [0, 9])
 def test_the_first_batch_of_an_order_by_blocks_waits_for_its_rows_alone(server: WebServer, batches: int) -> None:
     far, near = views(server, 65536, cache_limit=0)

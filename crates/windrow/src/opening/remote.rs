@@ -43,6 +43,12 @@ pub(crate) fn room(options: &Options) -> u64 {
     of_store(options).room()
 }
 
+/// Bytes of it that this process can hold in memory.
+#[cfg(feature = "remote")]
+pub(crate) fn memory(options: &Options) -> u64 {
+    of_store(options).read_ahead
+}
+
 /// Puts an object in place of what is there; whether the path is a URL.
 #[cfg(feature = "remote")]
 pub(crate) fn put(path: &Path, options: &Options, bytes: &[u8]) -> Result<bool> {
@@ -58,6 +64,12 @@ pub(crate) fn put(path: &Path, options: &Options, bytes: &[u8]) -> Result<bool> 
 #[cfg(not(feature = "remote"))]
 pub(crate) fn put(_path: &Path, _options: &Options, _bytes: &[u8]) -> Result<bool> {
     Ok(false)
+}
+
+/// This build fetches nothing.
+#[cfg(not(feature = "remote"))]
+pub(crate) fn memory(_options: &Options) -> u64 {
+    u64::MAX
 }
 
 /// This build fetches nothing.

@@ -22,8 +22,8 @@ struct Need {
     rows: f64,
 }
 
-/// Checks that two pools of each part fit into the cache and the memory of this rank: what does not fit would be fetched again for each
-/// batch.
+/// Checks that two pools of each part fit into the memory of this rank: what does not fit would be fetched again for each batch. The
+/// cache is no help: it keeps what came first, unless it takes all of the data.
 ///
 /// # Errors
 /// `Config` that names the pool that fits and how well it mixes, and the room that the given one needs.
@@ -33,11 +33,17 @@ pub(crate) fn check(orders: &[Order], parts: &[Samples], shares: &[f64], steps: 
         let is_far = samples.feed().source().files().iter().any(FileInfo::is_far);
         is_far.then(|| (shape, samples, steps.global_batch_size as f64 * share))
     });
-    // Parts share the cache and the memory, whichever of them asks.
+    let far: Vec<_> = far.collect();
+    let all = far.iter().fold(0u64, |all, (_, samples, _)| all.saturating_add(bytes_of(samples)));
+    // Parts share the memory, whichever of them asks.
     let mut left = None;
     for (shape, samples, rows) in far {
+        let options = samples.dataset().options();
+        if all <= remote::room(options) {
+            return Ok(());
+        }
         let need = need(shape, samples, rows, steps.shard.world_size());
-        let room = left.unwrap_or_else(|| remote::room(samples.dataset().options()));
+        let room = left.unwrap_or_else(|| remote::memory(options));
         if need.bytes > room {
             return Err(too_much(shape, &need, room).at(samples.dataset().paths().to_string()));
         }
@@ -72,13 +78,13 @@ fn lanes_of_rank(shape: &BlockShape, rows: f64, world_size: u64) -> u64 {
 
 fn too_much(shape: &BlockShape, need: &Need, room: u64) -> Error {
     let error = Error::config(format!(
-        "{POOLS} pools of its blocks take {}, and the cache and memory of a rank hold {}",
+        "{POOLS} pools of its blocks take {}, and the memory of a rank holds {} of data that the cache does not take as a whole",
         mebibytes(need.bytes),
         mebibytes(room)
     ))
     .field("shuffle");
     let enough = mebibytes(need.bytes);
-    let more = format!("or give @cache_limit@ or @read_ahead@ {enough}");
+    let more = format!("or give @read_ahead@ {enough}");
     let fits = room / need.block.saturating_mul(POOLS).max(1);
     match fits {
         0 => error.hint(format!("choose smaller blocks (@size@, now {}), {more}", shape.size)),
@@ -121,7 +127,7 @@ mod tests {
         let error = format!("{:#}", too_much(&shape, &need, 3 << 30));
         for wanted in [
             "take 16384MiB",
-            "hold 3072MiB",
+            "holds 3072MiB",
             ".pool(3) fits",
             "110 effective",
             "rather than 205",
