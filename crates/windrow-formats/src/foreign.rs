@@ -153,8 +153,8 @@ pub(crate) static FOREIGN: &[Foreign] = &[
         suffixes: &[".parquet"],
         fits: |seen| {
             seen.begins(b"PAR1")
-                && [&b"PAR1"[..], b"PARE"].iter().any(|end| seen.tail.ends_with(end))
                 && seen.size >= 12
+                && [b"PAR1", b"PARE"].iter().any(|end| seen.ends(end.as_slice()))
         },
     },
     Foreign {
@@ -163,7 +163,7 @@ pub(crate) static FOREIGN: &[Foreign] = &[
         suffixes: &[],
         fits: |seen| {
             seen.begins(b"ARROW1\0\0")
-                || seen.begins(b"FEA1") && seen.tail.ends_with(b"FEA1") && seen.size >= 12
+                || seen.begins(b"FEA1") && seen.size >= 12 && seen.ends(b"FEA1")
                 || seen.begins(&[0xff; 4]) && arrow_message(seen) == Some(ARROW_SCHEMA)
         },
     },
@@ -183,9 +183,7 @@ pub(crate) static FOREIGN: &[Foreign] = &[
         name: "ORC",
         hint: WITH_ITS_LIBRARY,
         suffixes: &[".orc"],
-        fits: |seen| {
-            seen.begins(b"ORC") && seen.tail.get(seen.tail.len().saturating_sub(4)..) == Some(b"ORC\x17")
-        },
+        fits: |seen| seen.begins(b"ORC") && seen.ends(b"ORC\x17"),
     },
     Foreign {
         name: "safetensors",
@@ -241,7 +239,6 @@ pub(crate) static FOREIGN: &[Foreign] = &[
         hint: Hint::read("open it under a name that ends in .pkl, if it holds series"),
         suffixes: &[],
         fits: |seen| {
-            let has_end = seen.tail.ends_with(b".");
             // Of protocol 4 and 5 the first frame, whose size the file holds; before them, what programs write first.
             let framed = matches!(seen.head, [0x80, 4 | 5, 0x95, ..])
                 && seen.head.get(3..11).is_some_and(|size| {
@@ -251,7 +248,7 @@ pub(crate) static FOREIGN: &[Foreign] = &[
             let plain = matches!(seen.head, [0x80, 2 | 3, b']' | b'}', b'q', 0, ..])
                 || seen.begins(b"\x80\x02cnumpy")
                 || seen.begins(b"\x80\x03cnumpy");
-            has_end && (framed || plain) || seen.begins(TORCH_STREAM)
+            (framed || plain) && seen.ends(b".") || seen.begins(TORCH_STREAM)
         },
     },
     Foreign {
@@ -273,10 +270,12 @@ pub(crate) static FOREIGN: &[Foreign] = &[
         hint: WITH_ITS_INDEX,
         suffixes: &[],
         fits: |seen| {
-            seen.begins(b"LDFZ01\0\0") || seen.tail.ends_with(b"LDARW01\0") || {
-                let places = places(seen);
-                places.is_some_and(|(table, first, last)| first == table && last == seen.size)
-            }
+            // The places of rows are all alike.
+            seen.begins(b"LDFZ01\0\0")
+                || Places::of(seen).is_some_and(|places| {
+                    places.first == places.table && places.last(seen) == Some(seen.size)
+                        || places.are_alike(seen) && seen.ends(b"LDARW01\0")
+                })
         },
     },
     Foreign {
@@ -284,8 +283,10 @@ pub(crate) static FOREIGN: &[Foreign] = &[
         hint: WITH_ITS_INDEX,
         suffixes: &[".mds", ".mds.zstd"],
         fits: |seen| {
-            places(seen).is_some_and(|(table, first, last)| {
-                table < first && last == seen.size && seen.far(table, 1).is_some_and(|byte| byte == b"{")
+            Places::of(seen).is_some_and(|places| {
+                places.table < places.first
+                    && seen.far(places.table, 1).is_some_and(|byte| byte == b"{")
+                    && places.last(seen) == Some(seen.size)
             })
         },
     },
@@ -363,11 +364,34 @@ fn arrow_message(seen: &Seen<'_>) -> Option<u8> {
     seen.far(table + kind, 1).filter(|_| fits).map(|byte| byte[0])
 }
 
-// Of a table of a count n and n + 1 places: where it ends, the first place and the last.
-fn places(seen: &Seen<'_>) -> Option<(u64, u64, u64)> {
-    let count = seen.u32(0).filter(|count| *count > 0)?;
-    let last = 4 + 4 * count;
-    Some((last + 4, seen.u32(4)?, seen.far_u32(last)?))
+/// A table of a count n and n + 1 places, of which none comes before the one in front of it.
+struct Places {
+    /// Where it ends.
+    table: u64,
+    first: u64,
+}
+
+impl Places {
+    // As far as the first bytes tell.
+    fn of(seen: &Seen<'_>) -> Option<Places> {
+        let table = 8 + 4 * seen.u32(0).filter(|count| *count > 0)?;
+        let places = Places { table, first: seen.u32(4)? };
+        let mut last = 0;
+        let ascend = places.in_head(seen).all(|place| std::mem::replace(&mut last, place) <= place);
+        (table <= seen.size && ascend && last <= seen.size).then_some(places)
+    }
+
+    fn in_head(&self, seen: &Seen<'_>) -> impl Iterator<Item = u64> {
+        (4..self.table as usize).step_by(4).map_while(|at| seen.u32(at))
+    }
+
+    fn are_alike(&self, seen: &Seen<'_>) -> bool {
+        self.in_head(seen).all(|place| place == self.first)
+    }
+
+    fn last(&self, seen: &Seen<'_>) -> Option<u64> {
+        seen.far_u32(self.table - 4)
+    }
 }
 
 // The checksum of TFRecord: CRC-32C, turned and shifted.

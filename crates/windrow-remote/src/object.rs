@@ -166,6 +166,10 @@ impl Object for RemoteObject {
     fn prefetch(&self, start: u64, size: u64) {
         // What is in the way is the error of whoever reads it.
         if let Ok(own) = self.own() {
+            // It may be opened once more to be read.
+            if own.reads.load(Relaxed) == 0 && !own.copy.is_announced() {
+                self.store.copies.expect(&self.key, own.copy.clone());
+            }
             ahead::announce(&own.to_come, start, size);
         }
     }

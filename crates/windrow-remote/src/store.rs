@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_core::store::{Entry, Object, Store, Traffic, Walked, key};
+use windrow_core::store::{Catalogue, Entry, Object, Store, Traffic, Walked, key};
 use windrow_core::{Error, Kind, Result};
 
 use crate::backend;
@@ -137,15 +137,21 @@ impl Store for Remote {
                 .hint("a prefix is a whole name between slashes"));
         }
         // Hidden ones are there for those that ask for them by name.
-        Ok(Walked::of(prefix, listed.iter().cloned().map(entry)))
+        Ok(Walked::of(prefix, listed.entries()))
     }
 
     fn walk_again(&self, prefix: &str) -> Result<Vec<Entry>> {
-        Ok(self.0.list_again(prefix)?.iter().cloned().map(entry).collect())
+        Ok(self.0.list_again(prefix)?.entries().collect())
     }
 
     fn walks_by_manifest(&self) -> bool {
         true
+    }
+
+    fn catalogue(&self, folder: &str) -> Option<Arc<Catalogue>> {
+        let listed = self.0.listed();
+        let found = listed.iter().find(|listed| listed.folder == folder)?;
+        found.objects.declared.is_some().then(|| found.objects.clone())
     }
 
     fn display(&self, key: &str) -> String {

@@ -1,12 +1,13 @@
 //! The data files behind a source: opened once, asked for their bytes by number.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Kind, Result};
 use crate::format::Probe;
 use crate::format::discover::natural_order;
 use crate::source::FileInfo;
-use crate::store::{Entry, Object, Store};
+use crate::store::{Catalogue, Declared, Entry, Object, Store};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Files that no listing tells of are opened at once up to this number; more are opened when they are first read.
@@ -38,10 +39,53 @@ pub fn gone(key: &str, _file: usize) -> Error {
 /// The files of a source by number.
 pub struct DataFiles {
     store: Arc<dyn Store>,
-    named: Vec<Named>,
+    named: Names,
     objects: Vec<OnceLock<Arc<dyn Object>>>,
     missing: fn(&str, usize) -> Error,
     check: fn(&dyn Object) -> Result<()>,
+    /// Where what is found of all files is declared, or noted.
+    catalogue: Option<Arc<Catalogue>>,
+}
+
+/// What the files are called.
+enum Names {
+    Each(Vec<Named>),
+    /// Rows of a listing that its store keeps.
+    Rows(Arc<Catalogue>, Vec<u32>),
+}
+
+impl Names {
+    fn count(&self) -> usize {
+        match self {
+            Names::Each(named) => named.len(),
+            Names::Rows(_, rows) => rows.len(),
+        }
+    }
+
+    fn key(&self, file: usize) -> Option<&str> {
+        match self {
+            Names::Each(named) => named.get(file).map(Named::key),
+            Names::Rows(catalogue, rows) => rows.get(file).map(|row| catalogue.key(*row as usize)),
+        }
+    }
+
+    // What the listing says of it, where it was listed.
+    fn listed(&self, file: usize) -> Option<Cow<'_, Entry>> {
+        match self {
+            Names::Each(named) => match named.get(file)? {
+                Named::Listed(entry) => Some(Cow::Borrowed(entry)),
+                Named::Key(_) => None,
+            },
+            Names::Rows(catalogue, rows) => Some(Cow::Owned(catalogue.entry(*rows.get(file)? as usize))),
+        }
+    }
+
+    fn listed_size(&self, file: usize) -> Option<u64> {
+        match self {
+            Names::Each(_) => self.listed(file).map(|entry| entry.size),
+            Names::Rows(catalogue, rows) => rows.get(file).map(|row| catalogue.size(*row as usize)),
+        }
+    }
 }
 
 /// What is known of a file before it is opened.
@@ -87,15 +131,41 @@ impl DataFiles {
         DataFiles::of(probe.store.clone(), keys.into_iter().map(named).collect(), missing)
     }
 
+    /// Files of which the manifest of their folder declares what opening them by this format would find: each is asked for when it is first read, and
+    /// another version than the one that was listed is `Stale` then. `None` where that is not declared of all of them.
+    pub fn declared(format: &str, probe: &Probe, keys: &[String]) -> Option<DataFiles> {
+        let catalogue = catalogue_of(probe)?;
+        catalogue.declared.as_ref().filter(|declared| declared.opened_by() == Some(format))?;
+        let row = |key: &String| {
+            let row = catalogue.find(key).filter(|row| catalogue.tag(*row).is_some())?;
+            u32::try_from(row).ok()
+        };
+        let rows = keys.iter().map(row).collect::<Option<Vec<_>>>()?;
+        Some(DataFiles {
+            store: probe.store.clone(),
+            objects: rows.iter().map(|_| OnceLock::new()).collect(),
+            named: Names::Rows(catalogue.clone(), rows),
+            missing: gone,
+            check: |_| Ok(()),
+            catalogue: Some(catalogue),
+        })
+    }
+
+    /// Notes what is found of all files, where a manifest of their folder is being made.
+    #[must_use]
+    pub fn noted(mut self, probe: &Probe) -> DataFiles {
+        self.catalogue = catalogue_of(probe);
+        self
+    }
+
     fn of(store: Arc<dyn Store>, named: Vec<Named>, missing: fn(&str, usize) -> Error) -> Result<DataFiles> {
         let objects = named.iter().map(|_| OnceLock::new()).collect();
-        let files = DataFiles { store, named, objects, missing, check: |_| Ok(()) };
+        let named = Names::Each(named);
+        let files = DataFiles { store, named, objects, missing, check: |_| Ok(()), catalogue: None };
         if files.opened_at_once() {
-            for (file, named) in files.named.iter().enumerate() {
-                if matches!(named, Named::Key(_)) {
-                    files.get(file)?;
-                }
-            }
+            (0..files.count())
+                .filter(|file| files.named.listed(*file).is_none())
+                .try_for_each(|file| files.get(file).map(drop))?;
         }
         Ok(files)
     }
@@ -108,10 +178,11 @@ impl DataFiles {
     ) -> DataFiles {
         DataFiles {
             store,
-            named: keys.into_iter().map(Named::Key).collect(),
+            named: Names::Each(keys.into_iter().map(Named::Key).collect()),
             objects: objects.into_iter().map(OnceLock::from).collect(),
             missing: gone,
             check: |_| Ok(()),
+            catalogue: None,
         }
     }
 
@@ -132,12 +203,12 @@ impl DataFiles {
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.named.len()
+        self.named.count()
     }
 
     /// Their keys in the store.
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.named.iter().map(Named::key)
+        (0..self.count()).map(|file| self.named.key(file).unwrap_or_default())
     }
 
     /// File `file`, opened.
@@ -162,7 +233,7 @@ impl DataFiles {
     #[cold]
     fn open_now(&self, file: usize) -> Result<&Arc<dyn Object>> {
         let object = self.apart(file)?;
-        let (_, slot) = self.at(file)?;
+        let slot = self.at(file)?;
         Ok(slot.get_or_init(|| object))
     }
 
@@ -171,22 +242,22 @@ impl DataFiles {
     /// # Errors
     /// As [`DataFiles::get`].
     pub fn apart(&self, file: usize) -> Result<Arc<dyn Object>> {
-        let (named, _) = self.at(file)?;
-        let opened = match named {
-            Named::Listed(entry) => self.store.open_listed(entry),
-            Named::Key(key) => self.store.open(key),
+        self.at(file)?;
+        let listed = self.named.listed(file);
+        let opened = match &listed {
+            Some(entry) => self.store.open_listed(entry),
+            None => self.store.open(self.named.key(file).unwrap_or_default()),
         };
         let object = opened.map_err(|e| self.or_missing(e, file))?;
-        if let Named::Listed(entry) = named {
+        if let Some(entry) = &listed {
             must_be_listed(object.as_ref(), entry)?;
         }
         (self.check)(object.as_ref())?;
         Ok(object)
     }
 
-    fn at(&self, file: usize) -> Result<(&Named, &OnceLock<Arc<dyn Object>>)> {
-        let found = self.named.get(file).zip(self.objects.get(file));
-        found.ok_or_else(|| Error::out_of_range("file", file, self.count() as u64))
+    fn at(&self, file: usize) -> Result<&OnceLock<Arc<dyn Object>>> {
+        self.objects.get(file).ok_or_else(|| Error::out_of_range("file", file, self.count() as u64))
     }
 
     fn or_missing(&self, error: Error, file: usize) -> Error {
@@ -208,9 +279,10 @@ impl DataFiles {
     /// # Errors
     /// As [`DataFiles::get`] and [`Object::read`].
     pub fn peek(&self, file: usize, start: u64, out: &mut [u8]) -> Result<()> {
-        match self.at(file)? {
-            (Named::Listed(entry), slot) if slot.get().is_none() => {
-                self.store.read_listed(entry, start, out).map_err(|e| self.or_missing(e, file))
+        let is_open = self.at(file)?.get().is_some();
+        match self.named.listed(file) {
+            Some(entry) if !is_open => {
+                self.store.read_listed(&entry, start, out).map_err(|e| self.or_missing(e, file))
             }
             _ => self.get(file)?.read_into(start, out),
         }
@@ -221,12 +293,12 @@ impl DataFiles {
     /// # Errors
     /// `OutOfRange`; `NotFound`, `Io`.
     pub fn size(&self, file: usize) -> Result<u64> {
-        let (named, slot) = self.at(file)?;
-        match (slot.get(), named) {
+        match (self.at(file)?.get(), self.named.listed_size(file)) {
             (Some(object), _) => Ok(object.size()),
-            (None, Named::Listed(entry)) => Ok(entry.size),
-            (None, Named::Key(key)) => {
-                self.store.entry(key).map(|entry| entry.size).map_err(|e| self.or_missing(e, file))
+            (None, Some(size)) => Ok(size),
+            (None, None) => {
+                let entry = self.store.entry(self.named.key(file).unwrap_or_default());
+                entry.map(|entry| entry.size).map_err(|e| self.or_missing(e, file))
             }
         }
     }
@@ -235,7 +307,7 @@ impl DataFiles {
     pub fn name(&self, file: usize) -> String {
         match self.objects.get(file).and_then(OnceLock::get) {
             Some(object) => object.name().to_string(),
-            None => self.named.get(file).map_or_else(String::new, |named| self.store.display(named.key())),
+            None => self.named.key(file).map_or_else(String::new, |key| self.store.display(key)),
         }
     }
 
@@ -262,12 +334,29 @@ impl DataFiles {
         for file in 0..count {
             hash.update(&self.size(file)?.to_le_bytes());
         }
+        let (decides, declared) = (hash.digest(), self.declarations());
+        if let Some(found) = declared.and_then(|declared| declared.fingerprint(decides)) {
+            return Ok(found);
+        }
         let sampled = count.min(SAMPLED);
         for i in 0..sampled {
             hash_ends(self.get(i * count / sampled)?, &mut hash)?;
         }
+        if let Some(declared) = declared {
+            declared.note_fingerprint(decides, hash.digest());
+        }
         Ok(hash.digest())
     }
+
+    fn declarations(&self) -> Option<&Declared> {
+        self.catalogue.as_ref()?.declared.as_ref()
+    }
+}
+
+// The listing of a folder of which more is declared.
+fn catalogue_of(probe: &Probe) -> Option<Arc<Catalogue>> {
+    let catalogue = if probe.is_folder { probe.store.catalogue(&probe.key) } else { None };
+    catalogue.filter(|catalogue| catalogue.declared.is_some())
 }
 
 // Checks that a file is still the one that was listed: a data set that is written again while it is open has files of both.

@@ -1,6 +1,8 @@
 //! What other programs write, and this build does not read or does not read so, as the formats of a table list it: so that errors can
 //! say what was found, and so that nothing of it is taken for text.
 
+use std::cell::RefCell;
+
 use super::Format;
 use crate::error::{Error, Result};
 use crate::store::Object;
@@ -68,13 +70,11 @@ pub fn listed(table: &[&dyn Format]) -> &'static [Foreign] {
 /// # Errors
 /// `Io`.
 pub fn of(kinds: &'static [Foreign], object: &dyn Object) -> Result<Option<&'static Foreign>> {
-    let size = object.size();
-    let (mut head, mut tail) = (Vec::new(), Vec::new());
-    let part = |most: u64| size.min(most) as usize;
-    let head = object.read(0, part(HEAD), &mut head)?;
-    let tail = object.read(size - part(TAIL) as u64, part(TAIL), &mut tail)?;
-    let seen = Seen { head, tail, size, object };
-    Ok(kinds.iter().find(|kind| (kind.fits)(&seen)))
+    let (size, mut head) = (object.size(), Vec::new());
+    let head = object.read(0, size.min(HEAD) as usize, &mut head)?;
+    let seen = Seen { head, size, object, failed: RefCell::default() };
+    let found = kinds.iter().find(|kind| (kind.fits)(&seen));
+    seen.failed.into_inner().map_or(Ok(found), Err)
 }
 
 /// What a file is by its name alone.
@@ -132,17 +132,16 @@ pub fn refuse_as_text(kinds: &'static [Foreign], object: &dyn Object) -> Result<
 }
 
 const HEAD: u64 = 2048;
-const TAIL: u64 = 64;
 
-/// What is looked at.
+/// What is looked at: the first bytes, and where these leave it open the others. Each look at a store is a request.
 pub struct Seen<'a> {
     /// Up to 2,048 bytes from the start.
     pub head: &'a [u8],
-    /// Up to 64 bytes to the end.
-    pub tail: &'a [u8],
     /// Bytes of the whole.
     pub size: u64,
     object: &'a dyn Object,
+    /// The first read that failed.
+    failed: RefCell<Option<Error>>,
 }
 
 impl Seen<'_> {
@@ -173,9 +172,24 @@ impl Seen<'_> {
 
     /// Bytes anywhere in the file.
     pub fn far(&self, at: u64, size: usize) -> Option<Vec<u8>> {
+        let end = at.checked_add(size as u64).filter(|end| *end <= self.size)?;
+        if end <= self.head.len() as u64 {
+            return Some(self.head[at as usize..end as usize].to_vec());
+        }
         let mut scratch = Vec::new();
-        (at.checked_add(size as u64)? <= self.size).then_some(())?;
-        self.object.read(at, size, &mut scratch).ok().map(<[u8]>::to_vec)
+        match self.object.read(at, size, &mut scratch) {
+            Ok(bytes) => Some(bytes.to_vec()),
+            Err(e) => {
+                self.failed.borrow_mut().get_or_insert(e);
+                None
+            }
+        }
+    }
+
+    /// Whether it ends with these bytes.
+    pub fn ends(&self, magic: &[u8]) -> bool {
+        let at = self.size.checked_sub(magic.len() as u64);
+        at.and_then(|at| self.far(at, magic.len())).is_some_and(|end| end == magic)
     }
 
     /// The little-endian number anywhere in the file.

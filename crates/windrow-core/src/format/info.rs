@@ -38,6 +38,8 @@ pub struct FormatInfo {
     /// [`Format::open`](super::Format::open) itself compares the files with their manifest: more closely than by size and
     /// number of records, or only the part of them that is opened.
     pub checks_manifest: bool,
+    /// What it finds in the files of a folder is declared in a manifest, so that opening the folder in a store asks for none of them.
+    pub is_declared: bool,
     /// It holds checksums of its own, which say more than the hash of a manifest.
     pub has_own_checksums: bool,
     /// Below its folder there may be what does not belong to it.
@@ -74,6 +76,7 @@ impl FormatInfo {
         may_be_empty: false,
         names: FileNames::NONE,
         checks_manifest: false,
+        is_declared: false,
         has_own_checksums: false,
         shares_folder: false,
         foreign: &[],

@@ -13,6 +13,7 @@ pub mod foreign;
 mod index;
 mod info;
 pub mod lake;
+pub mod later;
 pub mod lines;
 pub mod masks;
 pub mod numbers;
@@ -319,6 +320,9 @@ fn recognised<'t>(table: &[&'t dyn Format], probe: &Probe) -> Result<Option<&'t 
     if let Some(format) = in_parts.and_then(|_| table.iter().copied().find(|f| f.in_parts().is_some())) {
         return Ok(Some(format));
     }
+    if let Some(format) = declared(table, probe) {
+        return Ok(Some(format));
+    }
     let surest = || {
         let mut best: Option<(Confidence, &'t dyn Format)> = None;
         for &format in table {
@@ -363,6 +367,13 @@ fn recognised<'t>(table: &[&'t dyn Format], probe: &Probe) -> Result<Option<&'t 
         probe.part_of.as_ref().is_none_or(|part_of| part_of.is_bare || !are_numbers(format))
     };
     Ok(sure.or_else(by_manifest).or(best.map(|b| b.1).filter(may_be)))
+}
+
+// The format that opened the files of a folder when its manifest was written: to ask each which it is, some look into files.
+fn declared<'t>(table: &[&'t dyn Format], probe: &Probe) -> Option<&'t dyn Format> {
+    let catalogue = probe.store.catalogue(&probe.key).filter(|_| probe.is_folder)?;
+    let name = catalogue.declared.as_ref()?.opened_by()?;
+    table.iter().copied().find(|format| format.name() == name)
 }
 
 // The error that no format reads it, with what it is where that is known.

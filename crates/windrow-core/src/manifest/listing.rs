@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Manifest;
 use crate::error::{Error, Result};
-use crate::store::{Entry, key};
+use crate::store::{DeclaredText, Entry, key};
 
 /// The format that a manifest names which says of the data only what was listed.
 pub const LISTING: &str = "listing";
@@ -17,6 +17,9 @@ pub struct Listing {
     /// The URL that was listed: tags are those of that place alone. `None` for a folder on a disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// What was found in these versions of the files, so that opening them need not ask for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<DeclaredText>,
     /// The files, by name.
     pub files: Vec<ListedFile>,
 }
@@ -43,7 +46,7 @@ impl Listing {
             tag: entry.tag.clone().filter(|_| url.is_some()),
         };
         let files = files.map(listed).collect();
-        Listing { of: of.to_string(), url, files }
+        Listing { of: of.to_string(), url, declared: None, files }
     }
 
     /// A manifest that says this and nothing else.

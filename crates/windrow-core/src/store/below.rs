@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Entry, FolderId, Noted, Object, Store, Traffic, Walked, key};
+use super::{Catalogue, Entry, FolderId, Noted, Object, Store, Traffic, Walked, key};
 use crate::error::Result;
 
 /// What is at a key of a store, and below it. Its own root, `""`, is that key.
@@ -85,6 +85,11 @@ impl Store for Below {
 
     fn walks_by_manifest(&self) -> bool {
         self.store.walks_by_manifest()
+    }
+
+    // Its keys are others.
+    fn catalogue(&self, _: &str) -> Option<Arc<Catalogue>> {
+        None
     }
 
     fn display(&self, key: &str) -> String {

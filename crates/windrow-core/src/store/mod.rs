@@ -8,7 +8,9 @@ mod allowance;
 mod below;
 pub mod braces;
 mod cache;
+mod catalogue;
 mod compression;
+mod declared;
 mod expand;
 mod file;
 mod file_system;
@@ -40,7 +42,9 @@ use std::sync::Arc;
 pub use below::Below;
 pub use cache::{Cache, Cleared, Entry as CacheEntry, Held as CacheHeld, made_once};
 pub use cache::{Draft, cache_folder, cached, copies, is_full};
+pub use catalogue::Catalogue;
 pub use compression::{Compression, or_compressed, or_encoded, plain_name};
+pub use declared::{Declared, DeclaredPart, DeclaredText};
 pub use expand::{
     begins_to_expand, expanded_as, expanded_checked, expanded_head, expanded_stream, expanded_with, head_as,
     long_window, needs_window, unless_damaged,
@@ -135,6 +139,13 @@ pub trait Store: Send + Sync {
     /// Whether [`Store::walk`] looks for a manifest first, and lists no more where that says what is there.
     fn walks_by_manifest(&self) -> bool {
         false
+    }
+
+    /// The objects below a folder that was listed, where the store keeps them as long as it is open and a manifest declares what was
+    /// found in them.
+    fn catalogue(&self, folder: &str) -> Option<Arc<Catalogue>> {
+        let _ = folder;
+        None
     }
 
     /// What a person calls the key: a path, a URL.

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Entry, FolderId, Object, Store, Traffic, Version, Walked};
+use super::{Catalogue, Entry, FolderId, Object, Store, Traffic, Version, Walked};
 use crate::error::{Error, Result};
 
 /// The objects of another store. While it notes, errors are kept that say nothing of the data.
@@ -121,6 +121,10 @@ impl Store for Noting {
 
     fn walks_by_manifest(&self) -> bool {
         self.inner.walks_by_manifest()
+    }
+
+    fn catalogue(&self, folder: &str) -> Option<Arc<Catalogue>> {
+        self.inner.catalogue(folder)
     }
 
     fn display(&self, key: &str) -> String {

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use windrow_core::format::discover::{natural_order, refuse_copies};
+use windrow_core::format::later::{self, OpenFile};
 use windrow_core::format::lines::{self, json_kind};
 use windrow_core::format::verify::Verify;
 use windrow_core::format::{Confidence, Format, FormatInfo, Holds, Options, Probe, choose, open_as, splits};
@@ -34,6 +35,7 @@ static INFO: FormatInfo = FormatInfo {
     open_options: &[AXIS, COLUMN, COLUMNS],
     // Beside series there may be what no format takes for any.
     shares_folder: true,
+    is_declared: true,
     ..FormatInfo::NONE
 };
 
@@ -76,14 +78,17 @@ impl Format for Collection {
     }
 
     fn open(&self, probe: &Probe, options: &Options) -> Result<SharedSource> {
+        let options = Options { format: None, index_folder: None, ..options.clone() };
+        if let Some(parts) = later::parts(self.name(), probe, &options, open_one(probe, &options)) {
+            return Ok(Arc::new(Concat::new(self.name(), parts)?));
+        }
         let names = units(probe);
         let n_left_out = named_as_series(probe.names()).len() - names.len();
         if n_left_out > 0 {
             windrow_core::warn!("{}: {n_left_out} tables beside the series are left out", probe.display());
         }
         refuse_copies(names.iter().map(String::as_str), |name| probe.store.display(&probe.below(name)))?;
-        let options = Options { format: None, index_folder: None, ..options.clone() };
-        let mut parts: Vec<SharedSource> = Vec::with_capacity(names.len());
+        let mut parts: Vec<(String, SharedSource)> = Vec::with_capacity(names.len());
         let mut empty = None;
         for name in &names {
             let Some((format, below)) = opener(probe, name, &options)? else {
@@ -104,7 +109,7 @@ impl Format for Collection {
                 part => part?,
             };
             log::debug!("{}: {} records of {}", below.display(), part.len(), format.name());
-            parts.push(part);
+            parts.push((below.key, part));
         }
         // Nothing but parts without a record is no data.
         if let (true, Some(e)) = (parts.is_empty(), empty) {
@@ -119,11 +124,23 @@ impl Format for Collection {
             .hint(format!("series are shard folders, and files ending in {}", suffixes().join(", "))));
         }
         // What holds nothing has no say in what the records have in common, unless there is nothing else.
-        if parts.iter().any(|part| !part.is_empty()) {
-            parts.retain(|part| !part.is_empty());
+        if parts.iter().any(|(_, part)| !part.is_empty()) {
+            parts.retain(|(_, part)| !part.is_empty());
         }
-        Ok(Arc::new(Concat::new(self.name(), parts)?))
+        later::note(probe, &options, &parts)?;
+        Ok(Arc::new(Concat::new(self.name(), parts.into_iter().map(|(_, part)| part).collect())?))
     }
+}
+
+// Opens one of the files below it.
+fn open_one(probe: &Probe, options: &Options) -> OpenFile {
+    let (table, store, options) = (probe.table, probe.store.clone(), options.clone());
+    Box::new(move |key| {
+        let folder = Probe::of_names(table, store.clone(), "", Vec::new());
+        let (format, below) = opener(&folder, key, &options)?
+            .ok_or_else(|| Error::new(Kind::Unrecognised, "no series").at(store.display(key)))?;
+        open_as(format, &below, &options).map_err(|e| e.or_at(below.display()))
+    })
 }
 
 // Each series file and shard folder below it with the format that reads it; `None` where none does.

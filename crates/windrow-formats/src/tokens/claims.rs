@@ -92,10 +92,9 @@ impl Claims {
         self.is_whole
     }
 
-    /// Whether a manifest says that this file holds IDs.
-    pub(super) fn speaks_of(&self, key: &str) -> bool {
-        let name = plain_name(key::name_of(key));
-        self.rows.iter().any(|row| row.name == name)
+    /// The files of which a manifest says that they hold IDs.
+    pub(super) fn names(&self) -> HashSet<&str> {
+        self.rows.iter().map(|row| row.name.as_str()).collect()
     }
 
     /// The files have the sizes that were written, none is missing and none was added.
@@ -107,7 +106,7 @@ impl Claims {
         let names: Vec<&str> = files.keys().map(|key| plain_name(key::name_of(key))).collect();
         for (file, name) in names.iter().enumerate() {
             match rows.get(name) {
-                Some(row) => row.check_size(Some(files.get(file)?.size()), &files.name(file))?,
+                Some(row) => row.check_size(Some(files.size(file)?), &files.name(file))?,
                 None if self.is_whole => {
                     return Err(Error::new(
                         Kind::Stale,

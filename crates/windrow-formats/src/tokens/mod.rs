@@ -51,6 +51,7 @@ static INFO: FormatInfo = FormatInfo {
         block_sums: Takes::Off;
     },
     checks_manifest: true,
+    is_declared: true,
     names: FileNames {
         before: |name| Some(plain_name(name)).filter(|plain| *plain != name && is_bin(plain)),
         ..FileNames::NONE
@@ -109,18 +110,10 @@ impl Format for Tokens {
             splits::refuse_in(probe, keys.iter().map(|key| probe.name_of(key)))?;
         }
         let said = dtype(claims.dtype, options.dtype, probe)?;
-        let mut objects = keys.iter().map(|key| ids(probe, key, options)).collect::<Result<Vec<_>>>()?;
-        if objects.iter().any(|object| object.size() > 0) {
-            // A part of no byte has no record; of those that a manifest names it says the size.
-            let is_kept =
-                |(key, object): &(String, Arc<dyn Object>)| object.size() > 0 || claims.speaks_of(key);
-            (keys, objects) = std::iter::zip(keys, objects).filter(is_kept).unzip();
-        }
-        if !options.trust {
-            let mut unknown = keys.iter().zip(&objects).filter(|(key, _)| !claims.speaks_of(key));
-            unknown.try_for_each(|(_, object)| foreign::refuse_as_ids(object.as_ref()))?;
-        }
-        let files = DataFiles::from_objects(probe.store.clone(), keys, objects);
+        let files = match declared(probe, &keys) {
+            Some(files) => files,
+            None => opened(probe, keys, &claims, options)?,
+        };
         if !options.trust {
             claims.check(probe, &files)?;
         }
@@ -175,6 +168,30 @@ fn refuse_halves(probe: &Probe, keys: &[String]) -> Result<()> {
     }
 }
 
+// Files that were found to hold IDs when their folder was listed, each with some.
+fn declared(probe: &Probe, keys: &[String]) -> Option<DataFiles> {
+    let are_plain = keys.iter().all(|key| plain_name(key) == key);
+    let files = DataFiles::declared(Tokens.name(), probe, keys).filter(|_| are_plain)?;
+    (0..files.count()).all(|file| files.size(file).is_ok_and(|size| size > 0)).then_some(files)
+}
+
+// Files of which each is looked at.
+fn opened(probe: &Probe, mut keys: Vec<String>, claims: &Claims, options: &Options) -> Result<DataFiles> {
+    let mut objects = keys.iter().map(|key| ids(probe, key, options)).collect::<Result<Vec<_>>>()?;
+    let named = claims.names();
+    let is_named = |key: &String| named.contains(plain_name(key::name_of(key)));
+    if objects.iter().any(|object| object.size() > 0) {
+        // A part of no byte has no record; of those that a manifest names it says the size.
+        let is_kept = |(key, object): &(String, Arc<dyn Object>)| object.size() > 0 || is_named(key);
+        (keys, objects) = std::iter::zip(keys, objects).filter(is_kept).unzip();
+    }
+    if !options.trust {
+        let mut unknown = keys.iter().zip(&objects).filter(|(key, _)| !is_named(key));
+        unknown.try_for_each(|(_, object)| foreign::refuse_as_ids(object.as_ref()))?;
+    }
+    Ok(DataFiles::from_objects(probe.store.clone(), keys, objects).noted(probe))
+}
+
 // The file with the IDs: by its name the one that it was compressed to, expanded, or the file itself.
 fn ids(probe: &Probe, key: &str, options: &Options) -> Result<Arc<dyn Object>> {
     if plain_name(key) == key {
@@ -206,7 +223,7 @@ fn dtype(written: Option<DType>, asked: Option<DType>, probe: &Probe) -> Result<
 }
 
 fn length(files: &DataFiles, file: usize, dtype: DType) -> Result<u64> {
-    let (size, width) = (files.get(file)?.size(), dtype.size() as u64);
+    let (size, width) = (files.size(file)?, dtype.size() as u64);
     if size == 0 {
         return Err(Error::corrupt(format!(
             "the file is empty: expected at least one {dtype} of {width} bytes"

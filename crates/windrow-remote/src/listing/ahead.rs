@@ -6,10 +6,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use windrow_core::store::key;
+use windrow_core::store::{Catalogue, Entry, key};
 
 use super::next::{End, MOST, Row, suffix_of};
-use crate::backend::Meta;
 use crate::copy::Copy;
 use crate::place::Place;
 use crate::queue;
@@ -34,37 +33,35 @@ impl Place {
             return;
         }
         let length = range.end - range.start;
-        for meta in self.behind(key, row, count) {
-            let Ok(copy) = self.copy_of(&meta.key, meta.size, meta.tag.as_deref()) else { return };
+        for next in self.behind(key, row, count) {
+            let Ok(copy) = self.copy_of(&next.key, next.size, next.tag.as_deref()) else { return };
             let first = match end {
-                End::Head => 0..length.min(meta.size),
-                End::Tail => meta.size.saturating_sub(length)..meta.size,
+                End::Head => 0..length.min(next.size),
+                End::Tail => next.size.saturating_sub(length)..next.size,
             };
             let around = copy.around(&first);
             let missing = copy.held().missing(around.start, around.end - around.start);
             if !missing.is_empty() && queue::ahead(copy.clone(), missing).is_ok() {
-                row.asked.insert(meta.key.clone());
+                row.asked.insert(next.key.clone());
             }
             // Also one of which the other end is here by now.
-            self.copies.expect(&meta.key, copy);
+            self.copies.expect(&next.key, copy);
         }
     }
 
     // Objects that come behind one in its listing and are called as it is, and were not asked for.
-    fn behind(&self, key: &str, row: &Row, count: usize) -> Vec<Meta> {
-        let objects: Option<Arc<Vec<Meta>>> = {
+    fn behind(&self, key: &str, row: &Row, count: usize) -> Vec<Entry> {
+        let objects: Option<Arc<Catalogue>> = {
             let listed = self.listed();
             let of = listed.iter().find(|listed| key::is_below(&listed.folder, key));
             of.map(|listed| listed.objects.clone())
         };
         let Some(objects) = objects else { return Vec::new() };
-        let at = objects.partition_point(|meta| meta.key.as_str() <= key);
-        let is_next = |meta: &&Meta| {
-            meta.size > 0
-                && meta.tag.is_some()
-                && suffix_of(&meta.key) == row.suffix
-                && !row.asked.contains(&meta.key)
+        let is_next = |at: &usize| {
+            let next = objects.key(*at);
+            next != key && objects.size(*at) > 0 && suffix_of(next) == row.suffix && !row.asked.contains(next)
         };
-        objects[at..].iter().filter(is_next).take(count).cloned().collect()
+        let next = (objects.from(key)..objects.len()).filter(is_next).map(|at| objects.entry(at));
+        next.filter(|entry| entry.tag.is_some()).take(count).collect()
     }
 }

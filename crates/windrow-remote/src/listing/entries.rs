@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use windrow_core::store::{Entry, hidden_part};
+use windrow_core::store::{Catalogue, Entry, hidden_part};
 
 use crate::backend::Meta;
 
 /// A folder as it was listed: what is below it is not asked for again.
 pub(crate) struct Listed {
     pub(crate) folder: String,
-    /// Sorted by key.
-    pub(crate) objects: Arc<Vec<Meta>>,
+    pub(crate) objects: Arc<Catalogue>,
     pub(crate) lacks: Lacks,
 }
 
@@ -40,17 +39,14 @@ impl Listed {
     }
 }
 
-/// The object of this key, or the folder, among objects sorted by key; `None` for nothing.
-pub(crate) fn entry_among(objects: &[Meta], key: &str) -> Option<Entry> {
-    let at = objects.partition_point(|meta| meta.key.as_str() < key);
-    match objects.get(at) {
-        Some(meta) if meta.key == key => Some(entry(meta.clone())),
-        _ => {
-            let below = format!("{key}/");
-            let at = objects.partition_point(|meta| meta.key < below);
-            objects.get(at).filter(|meta| meta.key.starts_with(&below)).map(|_| folder(key))
-        }
+/// The object of this key, or the folder, among objects; `None` for nothing.
+pub(crate) fn entry_among(objects: &Catalogue, key: &str) -> Option<Entry> {
+    if let Some(at) = objects.find(key) {
+        return Some(objects.entry(at));
     }
+    let below = format!("{key}/");
+    let at = objects.from(&below);
+    (at < objects.len() && objects.key(at).starts_with(&below)).then(|| folder(key))
 }
 
 /// A folder's entry.

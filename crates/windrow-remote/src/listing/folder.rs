@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use windrow_core::Result;
 use windrow_core::manifest::MANIFEST_FILE;
-use windrow_core::store::{key, without_secrets};
+use windrow_core::store::{Catalogue, key, without_secrets};
 
-use super::entries::{Lacks, Listed};
+use super::entries::{Lacks, Listed, entry};
 use super::manifest;
 use crate::attempt::{Attempts, Deadline};
 use crate::backend::Meta;
@@ -19,21 +19,21 @@ const MANY: usize = 10_000;
 
 impl Place {
     /// All objects below a folder, sorted by key; asked for once. A manifest that lists them is believed until they are read.
-    pub(crate) fn list(&self, prefix: &str) -> Result<Arc<Vec<Meta>>> {
+    pub(crate) fn list(&self, prefix: &str) -> Result<Arc<Catalogue>> {
         if let Some(known) = self.listed().iter().find(|listed| listed.folder == prefix) {
             return Ok(known.objects.clone());
         }
         let manifested = manifest::objects(self, prefix)?;
-        if let Some(manifest::Objects { objects, lacks }) = manifested {
-            return Ok(self.keep_listed(prefix, objects, lacks));
+        if let Some(found) = manifested {
+            return Ok(self.keep_listed(prefix, found));
         }
         let objects = match self.list_again(prefix) {
             // What manifests name is all that is known then.
             Err(refused) if self.refusals.has_listing() => {
                 let of_data = manifest::objects_of_data(self, prefix).ok().flatten();
                 let found = of_data.or_else(|| self.listed_above(prefix));
-                let Some(manifest::Objects { objects, lacks }) = found else { return Err(refused) };
-                return Ok(self.keep_listed(prefix, objects, lacks));
+                let Some(found) = found else { return Err(refused) };
+                return Ok(self.keep_listed(prefix, found));
             }
             listed => listed?,
         };
@@ -46,29 +46,28 @@ impl Place {
         let listed = self.listed();
         let above =
             listed.iter().find(|above| key::is_below(&above.folder, prefix) && above.lacks != Lacks::Most)?;
-        let below = above.objects.iter().filter(|meta| key::is_below(prefix, &meta.key));
-        let objects: Vec<Meta> = below.cloned().collect();
-        (!objects.is_empty()).then_some(manifest::Objects { objects, lacks: above.lacks })
+        let objects: Vec<Meta> = below(&above.objects, prefix).collect();
+        (!objects.is_empty()).then_some(manifest::Objects { objects, lacks: above.lacks, declared: None })
     }
 
     /// What the store itself lists below a folder, sorted by key.
-    pub(crate) fn list_again(&self, prefix: &str) -> Result<Arc<Vec<Meta>>> {
+    pub(crate) fn list_again(&self, prefix: &str) -> Result<Arc<Catalogue>> {
         let objects = self.ask_list(prefix)?;
-        Ok(self.keep_listed(prefix, objects, Lacks::Nothing))
+        Ok(self.keep_listed(prefix, manifest::Objects { objects, lacks: Lacks::Nothing, declared: None }))
     }
 
-    fn keep_listed(&self, folder: &str, mut objects: Vec<Meta>, lacks: Lacks) -> Arc<Vec<Meta>> {
-        objects.sort_by(|a, b| a.key.cmp(&b.key));
-        let objects = Arc::new(objects);
+    fn keep_listed(&self, folder: &str, found: manifest::Objects) -> Arc<Catalogue> {
+        let manifest::Objects { objects, lacks, declared } = found;
+        let objects = Arc::new(Catalogue::new(objects.into_iter().map(entry).collect(), declared));
         let mut listed = self.listed();
         listed.retain(|listed| listed.folder != folder);
         listed.push(Listed { folder: folder.to_string(), objects: objects.clone(), lacks });
         objects
     }
 
-    fn tell_of_many(&self, prefix: &str, objects: &[Meta]) {
+    fn tell_of_many(&self, prefix: &str, objects: &Catalogue) {
         let manifest = key::below(prefix, MANIFEST_FILE);
-        if objects.len() > MANY && !objects.iter().any(|meta| meta.key == manifest) {
+        if objects.len() > MANY && objects.find(&manifest).is_none() {
             let url = without_secrets(&self.url(prefix));
             windrow_core::warn!(
                 "{url} holds {} objects, and every process lists them all: `windrow manifest {url}` writes a list once",
@@ -104,4 +103,12 @@ impl Place {
             }
         })
     }
+}
+
+// The objects of a listing that are below a folder.
+fn below<'c>(objects: &'c Catalogue, folder: &'c str) -> impl Iterator<Item = Meta> + 'c {
+    let start = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+    let entries = (objects.from(&start)..objects.len()).map(|at| objects.entry(at));
+    let entries = entries.take_while(move |entry| entry.key.starts_with(&start));
+    entries.map(|entry| Meta { key: entry.key, size: entry.size, tag: entry.tag, hash: None })
 }

@@ -3,7 +3,7 @@
 use futures_util::StreamExt;
 use serde::Deserialize;
 use windrow_core::manifest::{self, FileRow, LISTING, ListedFile, Listing, MANIFEST_FILE, MOST_BYTES, PARTS};
-use windrow_core::store::key;
+use windrow_core::store::{Declared, key};
 use windrow_core::{Error, Result};
 
 use super::entries::Lacks;
@@ -31,6 +31,8 @@ pub(crate) struct Objects {
     pub(crate) objects: Vec<Meta>,
     /// What may be there beside them.
     pub(crate) lacks: Lacks,
+    /// What was found in them.
+    pub(crate) declared: Option<Declared>,
 }
 
 /// What this asks a manifest for.
@@ -73,7 +75,7 @@ fn found(place: &Place, folder: &str, is_web: bool) -> Result<Option<Objects>> {
     // It says by numbers where the parts lie, and each is asked for when it is first read.
     if manifest::Manifest::begins_as(PARTS, &bytes) {
         let objects = vec![Meta { key, size, tag, hash: None }];
-        return Ok(Some(Objects { objects, lacks: Lacks::Most }));
+        return Ok(Some(Objects { objects, lacks: Lacks::Most, declared: None }));
     }
     if !is_web && !manifest::Manifest::begins_as(LISTING, &bytes) {
         return Ok(None);
@@ -104,8 +106,10 @@ fn found(place: &Place, folder: &str, is_web: bool) -> Result<Option<Objects>> {
             let key = key::below(folder, name);
             found.push(Meta { key, size: file.size, tag: file.tag.filter(|_| is_of_here), hash: None });
         }
+        // What was found in another place, or is not told from other versions, is looked at again.
+        let declared = listing.declared.filter(|_| is_of_here).map(|text| Declared::of(&listing.of, text));
         // It says nothing else.
-        return Ok(Some(Objects { objects: found, lacks }));
+        return Ok(Some(Objects { objects: found, lacks, declared }));
     }
     if !is_web {
         return Ok(None);
@@ -124,7 +128,7 @@ fn found(place: &Place, folder: &str, is_web: bool) -> Result<Option<Objects>> {
         .hint("copy the folder to a disk or a store"));
     }
     found.push(Meta { key, size, tag, hash: None });
-    Ok(Some(Objects { objects: found, lacks: Lacks::Nothing }))
+    Ok(Some(Objects { objects: found, lacks: Lacks::Nothing, declared: None }))
 }
 
 // The first bytes of what may be there. Without the right to read it the store may still be listed; else listing says so.

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use windrow_core::PerProcess;
+use windrow_core::store::Catalogue;
 
+use super::entries::entry;
 use crate::backend::Meta;
 
-/// Objects sorted by key; `None` where a store does not list them in order, or there are too many.
-type Told = Option<Arc<Vec<Meta>>>;
+/// Objects; `None` where a store does not list them in order, or there are too many.
+type Told = Option<Arc<Catalogue>>;
 
 /// Listings by what their keys begin with.
 #[derive(Default)]
@@ -22,10 +24,7 @@ impl Names {
 
     /// Keeps an answer.
     pub(crate) fn keep(&self, start: String, found: Option<Vec<Meta>>) {
-        let found = found.map(|mut found| {
-            found.sort_by(|a, b| a.key.cmp(&b.key));
-            Arc::new(found)
-        });
+        let found = found.map(|found| Arc::new(Catalogue::new(found.into_iter().map(entry).collect(), None)));
         self.0.get().lock().unwrap_or_else(PoisonError::into_inner).insert(start, found);
     }
 

@@ -10,6 +10,7 @@ use windrow_core::output::write_whole;
 use windrow_core::store::{Entry, Local, Object, Store, Walked, key};
 use windrow_core::{Error, Kind, Result};
 
+use crate::opening::declared;
 use crate::opening::formats::formats;
 use crate::opening::local;
 use crate::opening::remote;
@@ -65,7 +66,13 @@ pub fn listing(path: impl AsRef<Path>, options: &Options) -> Result<Manifest> {
     lake::refuse(&probe)?;
     let named = options.format.as_deref().or(options.chosen(formats()));
     let format = format::choose(formats(), &probe, named)?;
-    Ok(Listing::new(format.name(), url, &probe.key, &entries).into_manifest())
+    let declared = match &url {
+        // On a disk nothing tells one version of a file from another for good.
+        Some(_) if format.info().is_declared => declared::by(format, &probe, options),
+        _ => None,
+    };
+    let listing = Listing { declared, ..Listing::new(format.name(), url, &probe.key, &entries) };
+    Ok(listing.into_manifest())
 }
 
 // A file needs no manifest; it may have one, or be listed by that of a folder.

@@ -2,6 +2,7 @@
 
 pub(crate) mod choosing;
 pub(crate) mod dataset;
+mod declared;
 pub(crate) mod exclude;
 pub(crate) mod formats;
 pub(crate) mod in_memory;
