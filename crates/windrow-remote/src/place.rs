@@ -109,6 +109,20 @@ impl Place {
     /// # Errors
     /// As [`Place::backend`].
     pub(crate) fn copy_of(&self, key: &str, size: u64, tag: Option<&str>) -> Result<Arc<Copy>> {
+        let parts = self.parts(key, size, tag)?;
+        Ok(self.copies.of((key, size, tag), || Copy::new(parts())))
+    }
+
+    /// An object in one version that is about to be opened.
+    ///
+    /// # Errors
+    /// As [`Place::backend`].
+    pub(crate) fn copy_to_come(&self, key: &str, size: u64, tag: Option<&str>) -> Result<Arc<Copy>> {
+        let parts = self.parts(key, size, tag)?;
+        Ok(self.copies.to_come((key, size, tag), || Copy::new(parts())))
+    }
+
+    fn parts(&self, key: &str, size: u64, tag: Option<&str>) -> Result<impl FnOnce() -> Parts> {
         let (options, name) = (&self.options, self.url(key));
         // Neither a query, which may hold a secret, nor a password is read out of the cache. Another signature is of the same file.
         let plain = without_signature(&name);
@@ -122,19 +136,19 @@ impl Place {
         let limits =
             Limits { folder: options.cache.clone(), disk: options.cache_limit, memory: options.read_ahead };
         let backend = self.backend()?;
-        Ok(self.copies.of((key, size, tag), || {
-            Copy::new(Parts {
-                key: key.to_string(),
-                url: name,
-                size,
-                tag: tag.map(str::to_string),
-                timeout: options.timeout,
-                backend,
-                counters: self.counters.get().clone(),
-                pace: self.pace.clone(),
-                held: Held::new(identity, &limits),
-            })
-        }))
+        let (key, tag) = (key.to_string(), tag.map(str::to_string));
+        let (timeout, counters, pace) = (options.timeout, self.counters.get().clone(), self.pace.clone());
+        Ok(move || Parts {
+            key,
+            url: name,
+            size,
+            tag,
+            timeout,
+            backend,
+            counters,
+            pace,
+            held: Held::new(identity, &limits),
+        })
     }
 
     /// Asks once more as long as that may help.

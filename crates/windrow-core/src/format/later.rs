@@ -13,8 +13,9 @@ use crate::error::Result;
 use crate::source::{Deferred, FileInfo, Later, LaterFiles, Promise, Schema, SharedSource};
 use crate::store::{Catalogue, DeclaredPart, Store};
 
-/// Bytes of a file that opening it reads first.
+/// Bytes of a file that opening it reads first; what is small comes whole.
 const HEAD: u64 = 4096;
+const SMALL: u64 = 64 << 10;
 
 /// Opens the file with this key.
 pub type OpenFile = Box<dyn Fn(&str) -> Result<SharedSource> + Send + Sync>;
@@ -188,7 +189,7 @@ impl LaterFiles for Files {
         let entry = self.catalogue.entry(self.object(file));
         // What is in the way is the error of whoever reads it.
         if let Ok(object) = self.store.open_listed(&entry) {
-            object.prefetch(0, entry.size.min(HEAD));
+            object.prefetch(0, if entry.size <= SMALL { entry.size } else { HEAD });
         }
     }
 

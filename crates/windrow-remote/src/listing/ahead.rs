@@ -6,8 +6,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use windrow_core::store::{Catalogue, Entry, key};
+use windrow_core::store::{Catalogue, Entry, key, without_secrets};
 
+use super::entries::in_natural_order;
 use super::next::{End, MOST, Row, suffix_of};
 use crate::copy::Copy;
 use crate::place::Place;
@@ -29,12 +30,15 @@ impl Place {
         let mut rows = self.next.rows();
         let Some(row) = rows.get_mut(number) else { return };
         let count = row.read(key, end, usize::try_from(most).unwrap_or(MOST));
+        if let Some(n_read) = row.to_tell() {
+            self.tell_how_far(key, n_read);
+        }
         if count == 0 {
             return;
         }
         let length = range.end - range.start;
         for next in self.behind(key, row, count) {
-            let Ok(copy) = self.copy_of(&next.key, next.size, next.tag.as_deref()) else { return };
+            let Ok(copy) = self.copy_to_come(&next.key, next.size, next.tag.as_deref()) else { return };
             let first = match end {
                 End::Head => 0..length.min(next.size),
                 End::Tail => next.size.saturating_sub(length)..next.size,
@@ -44,24 +48,37 @@ impl Place {
             if !missing.is_empty() && queue::ahead(copy.clone(), missing).is_ok() {
                 row.asked.insert(next.key.clone());
             }
-            // Also one of which the other end is here by now.
-            self.copies.expect(&next.key, copy);
         }
     }
 
     // Objects that come behind one in its listing and are called as it is, and were not asked for.
     fn behind(&self, key: &str, row: &Row, count: usize) -> Vec<Entry> {
-        let objects: Option<Arc<Catalogue>> = {
+        let found: Option<(Arc<Catalogue>, Option<Arc<Vec<u32>>>)> = {
             let listed = self.listed();
             let of = listed.iter().find(|listed| key::is_below(&listed.folder, key));
-            of.map(|listed| listed.objects.clone())
+            of.map(|listed| (listed.objects.clone(), row.is_natural.then(|| listed.in_natural_order())))
         };
-        let Some(objects) = objects else { return Vec::new() };
+        let Some((objects, natural)) = found else { return Vec::new() };
         let is_next = |at: &usize| {
             let next = objects.key(*at);
             next != key && objects.size(*at) > 0 && suffix_of(next) == row.suffix && !row.asked.contains(next)
         };
-        let next = (objects.from(key)..objects.len()).filter(is_next).map(|at| objects.entry(at));
+        let behind: Box<dyn Iterator<Item = usize>> = match &natural {
+            None => Box::new(objects.from(key)..objects.len()),
+            Some(order) => {
+                let before = |at: &u32| in_natural_order(objects.key(*at as usize), key).is_lt();
+                Box::new(order[order.partition_point(before)..].iter().map(|at| *at as usize))
+            }
+        };
+        let next = behind.filter(is_next).map(|at| objects.entry(at));
         next.filter(|entry| entry.tag.is_some()).take(count).collect()
+    }
+
+    // Opening many objects takes its time.
+    fn tell_how_far(&self, key: &str, n_read: u64) {
+        let listed = self.listed();
+        let Some(of) = listed.iter().find(|listed| key::is_below(&listed.folder, key)) else { return };
+        let (url, count) = (without_secrets(&self.url(&of.folder)), of.objects.len());
+        windrow_core::warn!("{url}: {n_read} of {count} objects were looked at");
     }
 }

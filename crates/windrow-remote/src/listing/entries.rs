@@ -1,7 +1,9 @@
 //! What a store listed, and the entries in it.
 
-use std::sync::Arc;
+use std::cmp::Ordering;
+use std::sync::{Arc, OnceLock};
 
+use windrow_core::format::discover::natural_order;
 use windrow_core::store::{Catalogue, Entry, hidden_part};
 
 use crate::backend::Meta;
@@ -11,6 +13,8 @@ pub(crate) struct Listed {
     pub(crate) folder: String,
     pub(crate) objects: Arc<Catalogue>,
     pub(crate) lacks: Lacks,
+    /// Their numbers, where they were asked for in natural order.
+    natural: OnceLock<Arc<Vec<u32>>>,
 }
 
 /// What a listing leaves out, and is asked for by name.
@@ -24,6 +28,21 @@ pub(crate) enum Lacks {
 }
 
 impl Listed {
+    pub(crate) fn new(folder: &str, objects: Arc<Catalogue>, lacks: Lacks) -> Listed {
+        Listed { folder: folder.to_string(), objects, lacks, natural: OnceLock::new() }
+    }
+
+    /// The numbers of the objects in natural order of their keys.
+    pub(crate) fn in_natural_order(&self) -> Arc<Vec<u32>> {
+        let sorted = || {
+            let mut order: Vec<u32> = (0..u32::try_from(self.objects.len()).unwrap_or(u32::MAX)).collect();
+            let key = |at: u32| self.objects.key(at as usize);
+            order.sort_by(|a, b| in_natural_order(key(*a), key(*b)));
+            Arc::new(order)
+        };
+        self.natural.get_or_init(sorted).clone()
+    }
+
     /// Whether a key that it does not have may be there all the same.
     pub(crate) fn may_lack(&self, key: &str) -> bool {
         match self.lacks {
@@ -37,6 +56,11 @@ impl Listed {
     pub(crate) fn entry(&self, key: &str) -> Option<Entry> {
         entry_among(&self.objects, key)
     }
+}
+
+/// How keys follow each other in natural order, which is one of them all.
+pub(crate) fn in_natural_order(a: &str, b: &str) -> Ordering {
+    natural_order(a, b).then_with(|| a.cmp(b))
 }
 
 /// The object of this key, or the folder, among objects; `None` for nothing.

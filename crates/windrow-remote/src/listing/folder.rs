@@ -61,7 +61,7 @@ impl Place {
         let objects = Arc::new(Catalogue::new(objects.into_iter().map(entry).collect(), declared));
         let mut listed = self.listed();
         listed.retain(|listed| listed.folder != folder);
-        listed.push(Listed { folder: folder.to_string(), objects: objects.clone(), lacks });
+        listed.push(Listed::new(folder, objects.clone(), lacks));
         objects
     }
 

@@ -45,6 +45,23 @@ impl Copies {
         copy
     }
 
+    /// That of an object that is about to be opened, or the one that `make` makes of it; kept until then.
+    pub(crate) fn to_come(
+        &self,
+        (key, size, tag): (&str, u64, Option<&str>),
+        make: impl FnOnce() -> Copy,
+    ) -> Arc<Copy> {
+        let known = {
+            let mut kept = self.0.get().lock().unwrap_or_else(PoisonError::into_inner);
+            let Kept { last, expected } = &mut *kept;
+            let known = last.iter().find(|copy| copy.is_of(key, size, tag));
+            known.cloned().or_else(|| expected.remove(key).filter(|copy| copy.is_of(key, size, tag)))
+        };
+        let copy = known.unwrap_or_else(|| Arc::new(make()));
+        self.expect(key, copy.clone());
+        copy
+    }
+
     /// Keeps one until its object is opened.
     pub(crate) fn expect(&self, key: &str, copy: Arc<Copy>) {
         let mut kept = self.0.get().lock().unwrap_or_else(PoisonError::into_inner);
