@@ -60,18 +60,21 @@ pub enum Piece {
     Read(Span),
     /// One value that is in no record: an end-of-sequence ID that the view puts between records.
     Value(i64),
+    /// Positions without a value, at the end of a document that is filled up to a multiple. They are numbered like values that the
+    /// record would have there.
+    Fill(Span),
 }
 
 impl Piece {
-    /// Values in this piece.
+    /// Positions of this piece.
     pub fn len(&self) -> u64 {
         match self {
-            Piece::Read(span) => span.len,
+            Piece::Read(span) | Piece::Fill(span) => span.len,
             Piece::Value(_) => 1,
         }
     }
 
-    /// Holds no value.
+    /// Has no position.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -45,6 +45,8 @@ pub(crate) enum Fill {
     Next,
     /// An EOS token.
     End,
+    /// No value.
+    Nothing,
 }
 
 impl Svg {
@@ -119,6 +121,7 @@ impl Svg {
                 Fill::Own => svg.rect("own", from, 0.0, (to - from - gap).max(0.5), 18.0),
                 Fill::Next => svg.rect("next", from, 0.0, (to - from - gap).max(0.5), 18.0),
                 Fill::End => marks.push((from, (to - from).max(1.5))),
+                Fill::Nothing => {}
             }
             begin = end;
         }

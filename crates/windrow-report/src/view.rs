@@ -96,6 +96,7 @@ fn parts(samples: &Samples, pieces: &[Piece]) -> Vec<Part> {
         let (fill, len) = match piece {
             Piece::Read(span) => (documents.next().unwrap_or(Fill::Own), span.len.saturating_sub(labels)),
             Piece::Value(_) => (Fill::End, 1),
+            Piece::Fill(span) => (Fill::Nothing, span.len),
         };
         let len = len.min(left);
         left -= len;

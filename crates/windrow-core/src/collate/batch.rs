@@ -347,6 +347,12 @@ impl Row<'_> {
         }
     }
 
+    /// Notes the values that the row is made of.
+    pub(super) fn note_values(&mut self, n_values: u64) {
+        self.is_noted = true;
+        self.batch.note_values(n_values);
+    }
+
     /// Whether what fills the row was noted.
     pub(crate) fn is_noted(&self) -> bool {
         self.is_noted

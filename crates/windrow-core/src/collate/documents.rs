@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::borders::{Border, Part};
 use super::casts::Casts;
 use super::chosen::chosen;
+use super::chunks::{RowShape, not_filled};
 use super::learned::Learned;
 use super::starts::{mark_after, mark_starts, runs, values_before};
-use super::{Collate, Field, Labels, Row, Sample, Scratch};
+use super::{Chunks, Collate, Context, Field, Labels, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::Piece;
@@ -140,6 +141,35 @@ impl Documents {
         Ok(self.with(parts))
     }
 
+    /// The same rows of documents that are filled up to a multiple. There a document is a record, whatever tokens it holds: `pad` is the
+    /// input of positions that fill it, `ignore_index` their label.
+    ///
+    /// # Errors
+    /// `Config` for a `pad` that the dtype cannot hold.
+    pub fn filled(&self, multiple: u64, pad: i64) -> Result<Chunks> {
+        super::check_pad(pad, self.dtype)?;
+        let ignored = self.layout.ignore_index;
+        let shape = RowShape {
+            length: self.length,
+            most: self.length,
+            multiple: Some(multiple),
+            dtype: self.dtype,
+            channels: None,
+            pad,
+            labels: self.labels,
+            none: ignored,
+            filled: ignored,
+            ignored,
+            ignores: true,
+            is_masked: true,
+            track: self.track,
+        };
+        let padded = if pad == 0 { String::new() } else { format!(",pad={pad}") };
+        let described = self.describe() + &padded;
+        let rows = Chunks::new(shape, self.parts.clone(), self.casts.clone(), described);
+        Ok(rows.counting_from(self.layout.positions))
+    }
+
     // What a batch can have.
     fn there(&self) -> impl Iterator<Item = Part> + use<> {
         let (labels, track) = (self.labels, self.track);
@@ -229,6 +259,7 @@ impl Documents {
                         learned[labelled].fill(1);
                     }
                 }
+                Piece::Fill(_) => return Err(super::no_fill()),
             }
             at = end;
         }
@@ -308,6 +339,10 @@ impl Collate for Documents {
         Ok(())
     }
 
+    fn in_context(&self, context: Context) -> Result<Arc<dyn Collate>> {
+        Err(not_filled(context, 1))
+    }
+
     fn describe(&self) -> String {
         let names: Vec<&str> = self.parts.iter().map(|part| part.name()).collect();
         // The token that ends a document is the view's: rows with another one are assembled alike.
@@ -350,6 +385,7 @@ impl Documents {
                     self.casts.copy(sample, span, &values, 0, out, self.dtype)?;
                 }
                 Piece::Value(value) => write_value(out, self.dtype, *value)?,
+                Piece::Fill(_) => return Err(super::no_fill()),
             }
             at = end;
         }

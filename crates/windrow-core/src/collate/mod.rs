@@ -6,7 +6,9 @@ mod borders;
 mod calendar;
 mod casts;
 mod chosen;
+mod chunks;
 mod codes;
+mod context;
 mod covariates;
 mod documents;
 mod labels;
@@ -25,7 +27,9 @@ mod starts;
 pub use batch::{Batch, Field, List, Pool, Row};
 pub use beside::{Beside, BesideField, ScaledBy};
 pub use calendar::{Frequency, TimeFeature};
+pub use chunks::{Chunk, Chunks};
 pub use codes::{Codes, CodesLayout, Delays, Example, Masks, Tags, TextCut, Undelayed};
+pub use context::Context;
 pub use covariates::{Covariate, Covariates, OfSeries};
 pub use documents::{Documents, DocumentsLayout, Positions};
 pub use labels::Labels;
@@ -54,6 +58,8 @@ pub struct Sample<'a> {
     pub source: &'a dyn Source,
     /// Which values, in order.
     pub pieces: &'a [Piece],
+    /// How they are divided, where [`Collate::cut`] does that.
+    pub chunks: &'a [Chunk],
     /// The sample's random numbers.
     pub draw: Draw,
 }
@@ -72,6 +78,17 @@ pub trait Collate: Send + Sync {
     /// # Errors
     /// What reading the source says.
     fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()>;
+
+    /// Divides a sample, whose pieces come from `first` on, into the chunks that it assembles, and keeps only their pieces.
+    fn cut(&self, _first: usize, _pieces: &mut Vec<Piece>, _chunks: &mut Vec<Chunk>) {}
+
+    /// The part of each row that a rank of a context group holds, in words the same layout.
+    ///
+    /// # Errors
+    /// `Config` for rows that are not divided, or not into equal chunks.
+    fn in_context(&self, context: Context) -> Result<Arc<dyn Collate>> {
+        Err(Error::config(format!("@context={context}@ of rows that are not divided")).field("context"))
+    }
 
     /// How whole records leave, where there are no tensors to fill: then [`Collate::fill`] is not called.
     fn rows(&self) -> Option<&Rows> {
@@ -118,6 +135,11 @@ fn numbers_dtype(schema: &Schema, asked: Option<DType>) -> Result<DType> {
         Some(DType::Bool) => Ok(DType::U8),
         Some(dtype) => Ok(dtype),
     }
+}
+
+// What only documents have that are filled up to a multiple.
+fn no_fill() -> Error {
+    Error::unsupported("positions without a value in rows whose documents are not filled")
 }
 
 // What fills short rows is a number of the batch's dtype.

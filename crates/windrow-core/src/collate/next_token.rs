@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use super::borders::Part;
 use super::casts::Casts;
+use super::chunks::RowShape;
 use super::learned::Learned;
 use super::missing::missing_to_zero;
-use super::{Collate, Field, Labels, Row, Sample, Scratch};
+use super::{Chunks, Collate, Context, Field, Labels, Row, Sample, Scratch};
 use crate::array::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::record::Piece;
 use crate::source::{SampleScale, Schema};
 use crate::values::{fill_value, write_value};
@@ -230,6 +232,7 @@ impl Collate for NextToken {
                         row.numbers::<i32>(masks)[learned].fill(1);
                     }
                 }
+                Piece::Fill(_) => return Err(super::no_fill()),
             }
             at += piece.len() as usize;
         }
@@ -266,6 +269,38 @@ impl Collate for NextToken {
             Labels::copy_inputs(row, [INPUTS, LABELS], (self.mask != Mask::None).then_some(masks));
         }
         Ok(())
+    }
+
+    fn in_context(&self, context: Context) -> Result<Arc<dyn Collate>> {
+        if self.to_longest || self.mask_nan || self.learn_from > 0 || self.own.is_some() {
+            return Err(Error::config(format!("@context={context}@ of rows of series, or of several lengths"))
+                .field("context")
+                .hint("rows of token IDs that all have the same length are divided"));
+        }
+        let is_masked = self.mask != Mask::None;
+        let shape = RowShape {
+            length: self.length,
+            most: 1,
+            multiple: None,
+            dtype: self.dtype,
+            channels: self.channels,
+            pad: self.pad,
+            labels: self.labels,
+            none: self.pad,
+            filled: self.pad,
+            ignored: Labels::IGNORED,
+            ignores: false,
+            is_masked,
+            track: if let Mask::Track(track) = self.mask { Some(track) } else { None },
+        };
+        let there = |part: &Part| match part {
+            Part::Labels => self.labels != Labels::None,
+            Part::Masks => is_masked,
+            _ => true,
+        };
+        let parts = [Part::Inputs, Part::Labels, Part::Masks].into_iter().filter(there).collect();
+        let rows = Chunks::new(shape, parts, self.casts.clone(), self.describe());
+        Ok(Arc::new(rows.of_rank(context)?))
     }
 
     fn describe(&self) -> String {

@@ -53,6 +53,7 @@ impl Collate for Raw {
                     self.casts.copy(sample, span, &values, 0, out, self.dtype)?;
                 }
                 Piece::Value(value) => write_value(out, self.dtype, *value)?,
+                Piece::Fill(_) => return Err(super::no_fill()),
             }
             at = end;
         }

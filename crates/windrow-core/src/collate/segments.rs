@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::borders::Part;
 use super::casts::Casts;
 use super::chosen::{chosen, described};
+use super::chunks::{RowShape, not_filled};
 use super::learned::Learned;
-use super::{Collate, Field, Labels, Row, Sample, Scratch};
+use super::{Chunks, Collate, Context, Field, Labels, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::Piece;
@@ -105,6 +106,40 @@ impl Segments {
         Ok(self.with_fields())
     }
 
+    /// The same rows of records that are filled up to a multiple. The label of positions that fill one is [`Labels::IGNORED`], of
+    /// fractions the padding value.
+    ///
+    /// # Errors
+    /// `Config` for unsigned labels, which cannot hold it.
+    pub fn filled(&self, schema: &Schema, multiple: u64) -> Result<Chunks> {
+        let is_whole = self.dtype.is_integer();
+        if self.labels == Labels::Next && is_whole && !self.dtype.holds(Labels::IGNORED) {
+            return Err(Error::config(format!(
+                "@multiple={multiple}@ as {}, which cannot hold the label {} of positions that fill a record",
+                self.dtype,
+                Labels::IGNORED
+            ))
+            .field("multiple")
+            .hint("leave dtype out, or choose int32 or int64"));
+        }
+        let shape = RowShape {
+            length: self.length,
+            most: self.most,
+            multiple: Some(multiple),
+            dtype: self.dtype,
+            channels: None,
+            pad: self.pad,
+            labels: self.labels,
+            none: self.pad,
+            filled: if is_whole { Labels::IGNORED } else { self.pad },
+            ignored: Labels::IGNORED,
+            ignores: false,
+            is_masked: true,
+            track: Learned::of(&schema.tracks),
+        };
+        Ok(Chunks::new(shape, self.parts.clone(), self.casts.clone(), self.describe()))
+    }
+
     fn with_fields(mut self) -> Self {
         let field = |part: &Part| match part {
             Part::Inputs | Part::Labels => Field::new(part.name(), self.dtype, [self.length]),
@@ -195,6 +230,10 @@ impl Collate for Segments {
             }
         }
         Ok(())
+    }
+
+    fn in_context(&self, context: Context) -> Result<Arc<dyn Collate>> {
+        Err(not_filled(context, 1))
     }
 
     fn describe(&self) -> String {

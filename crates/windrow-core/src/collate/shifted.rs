@@ -107,6 +107,7 @@ impl Shifted {
                     }
                     starts[at..end].fill(0);
                 }
+                Piece::Fill(_) => return Err(super::no_fill()),
             }
             at = end;
         }

@@ -4,7 +4,7 @@ use std::iter;
 use std::sync::Arc;
 
 use crate::array::{DType, reserve};
-use crate::collate::{Batch, Collate, Field, Pool, Sample, Scratch, place_of};
+use crate::collate::{Batch, Chunk, Collate, Context, Field, Pool, Sample, Scratch, place_of};
 use crate::error::{Error, Kind, Place, Result};
 use crate::record::{Draw, Pass, Piece, Span};
 use crate::row::Value;
@@ -55,6 +55,14 @@ impl Feed {
             channels: None,
             tensors: 0,
         }
+    }
+
+    /// Gives of each row the part that a rank of a context group holds.
+    ///
+    /// # Errors
+    /// `Config` for rows that are not divided so.
+    pub fn in_context(self, context: Context) -> Result<Feed> {
+        Ok(Feed { collate: self.collate.in_context(context)?, ..self })
     }
 
     /// Says what the records of the source are called where they were chosen of others, or some are left out.
@@ -243,6 +251,7 @@ pub fn records_of(feeds: &[Feed], picks: impl Iterator<Item = Pick> + Clone) -> 
 pub(super) struct Workspace {
     rows: Vec<RowPlan>,
     pieces: Vec<Piece>,
+    chunks: Vec<Chunk>,
     scratch: Scratch,
     /// Reads no runs.
     by_record: bool,
@@ -253,7 +262,9 @@ pub(super) struct Workspace {
 #[derive(Clone, Copy, Debug)]
 struct RowPlan {
     feed: usize,
+    // Where its pieces end, and its chunks.
     end: usize,
+    chunks: usize,
     draw: Draw,
 }
 
@@ -265,6 +276,7 @@ impl Workspace {
     pub(super) fn clear(&mut self) {
         self.rows.clear();
         self.pieces.clear();
+        self.chunks.clear();
     }
 
     /// Makes room for `samples` samples more, of a piece each.
@@ -313,12 +325,13 @@ impl Workspace {
         let (_, view) = feed.read_from(self.by_record);
         let first = self.pieces.len();
         view.pieces(sample, draw, &mut self.pieces).map_err(|e| feed.numbered(e))?;
+        feed.collate.cut(first, &mut self.pieces, &mut self.chunks);
         if let Some((runs, _)) = &feed.runs
             && let Some(Piece::Read(span)) = self.pieces.get(first)
         {
             runs.touch_place(span.record);
         }
-        self.rows.push(RowPlan { feed: number, end: self.pieces.len(), draw });
+        self.rows.push(RowPlan { feed: number, end: self.pieces.len(), chunks: self.chunks.len(), draw });
         Ok(())
     }
 
@@ -345,7 +358,7 @@ impl Workspace {
         let rows = self.rows.iter().zip(starts).filter(move |(row, _)| row.feed == feed);
         rows.flat_map(|(row, start)| &self.pieces[start..row.end]).filter_map(|piece| match piece {
             Piece::Read(span) => Some(*span),
-            Piece::Value(_) => None,
+            Piece::Value(_) | Piece::Fill(_) => None,
         })
     }
 
@@ -359,13 +372,17 @@ impl Workspace {
         });
     }
 
+    fn samples<'w>(&'w self, feeds: &'w [Feed]) -> impl Iterator<Item = Sample<'w>> {
+        samples(feeds, &self.rows, (&self.pieces, &self.chunks), self.by_record)
+    }
+
     fn records(&self, feeds: &[Feed]) -> Result<Vec<Value>> {
         let feeds_of_rows = self.rows.iter().map(|row| &feeds[row.feed]);
         let record = |(sample, feed): (Sample<'_>, &Feed)| match feed.collate.rows() {
             Some(layout) => layout.read(&sample).map_err(|e| feed.numbered(e)),
             None => Err(Error::config("this view yields tensors, not records")),
         };
-        samples(feeds, &self.rows, &self.pieces, self.by_record).zip(feeds_of_rows).map(record).collect()
+        self.samples(feeds).zip(feeds_of_rows).map(record).collect()
     }
 
     fn assemble(&mut self, feeds: &[Feed], pool: Option<&Pool>) -> Result<Batch> {
@@ -376,15 +393,15 @@ impl Workspace {
                 return Ok(Batch::of_records(self.records(feeds)?));
             }
             let place = |row: usize| {
-                let sample = samples(feeds, &self.rows, &self.pieces, self.by_record).nth(row);
+                let sample = self.samples(feeds).nth(row);
                 let place = sample.map(|sample| place_of(&sample)).unwrap_or_default();
                 let feed = self.rows.get(row).map(|row| &feeds[row.feed]);
                 Place { record: feed.zip(place.record).map(|(feed, record)| feed.number_of(record)), ..place }
             };
             return layout.batch(self.records(feeds)?, &place, pool);
         }
-        let Workspace { rows, pieces, scratch, by_record, .. } = self;
-        let samples = || samples(feeds, rows, pieces, *by_record);
+        let Workspace { rows, pieces, chunks, scratch, by_record, .. } = self;
+        let samples = || samples(feeds, rows, (pieces, chunks), *by_record);
         let mut fields = collate.fields(&mut samples())?;
         let has_part_ids = feeds.first().is_some_and(|feed| feed.has_part_ids);
         if has_part_ids {
@@ -452,7 +469,7 @@ fn located(sample: &Sample<'_>, error: Error) -> Error {
     }
     let span = sample.pieces.iter().find_map(|piece| match piece {
         Piece::Read(span) if error.place().record == Some(span.record) => Some(*span),
-        Piece::Read(_) | Piece::Value(_) => None,
+        Piece::Read(_) | Piece::Value(_) | Piece::Fill(_) => None,
     });
     let places = span.and_then(|span| sample.source.locate(span).ok());
     match places.and_then(|places| places.into_iter().next()) {
@@ -464,13 +481,14 @@ fn located(sample: &Sample<'_>, error: Error) -> Error {
 fn samples<'w>(
     feeds: &'w [Feed],
     rows: &'w [RowPlan],
-    pieces: &'w [Piece],
+    (pieces, chunks): (&'w [Piece], &'w [Chunk]),
     by_record: bool,
 ) -> impl Iterator<Item = Sample<'w>> {
-    let starts = [0].into_iter().chain(rows.iter().map(|row| row.end));
+    let starts = [(0, 0)].into_iter().chain(rows.iter().map(|row| (row.end, row.chunks)));
     rows.iter().zip(starts).map(move |(row, start)| Sample {
         source: feeds[row.feed].read_from(by_record).0,
-        pieces: &pieces[start..row.end],
+        pieces: &pieces[start.0..row.end],
+        chunks: &chunks[start.1..row.chunks],
         draw: row.draw,
     })
 }

@@ -28,7 +28,7 @@ pub use step::{LastBatch, Step, Steps};
 pub use trace::{Found, Traced};
 
 use crate::array::reserve;
-use crate::collate::{Batch, Pool};
+use crate::collate::{Batch, Context, Pool};
 use crate::error::{Error, Result};
 use crate::sampler::{Sampler, Skipping, Turn};
 use crate::source::{StoreSet, Traffic, whole};
@@ -127,6 +127,19 @@ impl Plan {
     /// The name of the function that its rows go through, where it has one.
     pub fn map_name(&self) -> Option<&str> {
         self.map_name.as_deref()
+    }
+
+    /// Gives of each row the part that a rank of a context group holds. It decides nothing: the plan is called the same, and a run continues
+    /// with another size.
+    ///
+    /// # Errors
+    /// `Config` for rows that are not divided, or not into equal chunks.
+    pub fn in_context(self, context: Context) -> Result<Plan> {
+        if context.is_alone() {
+            return Ok(self);
+        }
+        let feeds: Result<Vec<Feed>> = self.feeds.into_iter().map(|feed| feed.in_context(context)).collect();
+        Ok(Plan { feeds: feeds?, ..self })
     }
 
     /// Leaves out some positions of the run; see [`Skipping`].

@@ -66,9 +66,10 @@ impl Plan {
         let draw = self.draw(epoch, turn, feed);
         let from = &self.feeds()[feed];
         from.view().pieces(sample, draw, &mut pieces).map_err(|e| from.numbered(e))?;
+        from.collate().cut(0, &mut pieces, &mut Vec::new());
         let spans = pieces.iter().filter_map(|p| match p {
             Piece::Read(span) => Some(*span),
-            Piece::Value(_) => None,
+            Piece::Value(_) | Piece::Fill(_) => None,
         });
         let source = from.source().as_ref();
         let spans: Result<Vec<Span>> = match from.collate().rows() {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::allocate::make_room;
 use super::fit::{self, NO_BIN, Strategy};
 use super::reshuffle::{Pieces, Rows, WORD, check_count};
+use super::share::{RowLength, Share};
 use super::{Coverage, View, lengths};
 use crate::error::{Error, Result};
 use crate::record::{Draw, Lengths, Pass, Piece, Span};
@@ -27,7 +28,7 @@ pub enum Overlong {
 }
 
 impl Overlong {
-    // Positions that a record takes in a bin among others; 0 where it is in none.
+    // Values that a record has in a bin among others; 0 where it is in none.
     fn size(self, len: u64, length: u64) -> u64 {
         match self {
             Overlong::Cut => len.min(length),
@@ -48,7 +49,7 @@ impl Overlong {
 /// A record of n values takes n positions; its last position has no label. A record longer than `length` is cut: it
 /// reads `length + 1` values ([`Bins::apart`]: `length`) and takes `length` positions, the rest is counted as unseen. It is
 /// split or left out instead where [`Bins::with`] says so: the bins that its pieces fill come right before the one that its last
-/// piece is in. Empty records are skipped.
+/// piece is in. Empty records are skipped. [`RowLength::filled`] makes each take positions up to a multiple.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -70,6 +71,7 @@ pub struct Bins {
     overlong: Overlong,
     scope: Option<u64>,
     n_overlong: u64,
+    share: Share,
     layout: Layout,
     max_segments: u64,
 }
@@ -102,9 +104,13 @@ impl Bins {
     /// record (first fit), then at most 12 bytes per record.
     ///
     /// # Errors
-    /// `Config` when `length` is 0 or above 2^28, or there are 2^32 - 1 records or more of unequal length; what the
-    /// lengths say.
-    pub fn new(lengths: Arc<dyn Lengths>, length: u64, strategy: Strategy) -> Result<Self> {
+    /// `Config` when `length` is 0 or above 2^28, for a multiple that does not divide it, or where there are 2^32 - 1 records or more of
+    /// unequal length; what the lengths say.
+    pub fn new(
+        lengths: Arc<dyn Lengths>,
+        length: impl Into<RowLength>,
+        strategy: Strategy,
+    ) -> Result<Self> {
         Bins::with(lengths, length, strategy, Overlong::Cut, None, true)
     }
 
@@ -112,7 +118,11 @@ impl Bins {
     ///
     /// # Errors
     /// As [`Bins::new`].
-    pub fn apart(lengths: Arc<dyn Lengths>, length: u64, strategy: Strategy) -> Result<Self> {
+    pub fn apart(
+        lengths: Arc<dyn Lengths>,
+        length: impl Into<RowLength>,
+        strategy: Strategy,
+    ) -> Result<Self> {
         Bins::with(lengths, length, strategy, Overlong::Cut, None, false)
     }
 
@@ -125,22 +135,25 @@ impl Bins {
     /// As [`Bins::new`]; `Config` for a scope of 0; `Corrupt` where there are more pieces than 64 bits can count.
     pub fn with(
         lengths: Arc<dyn Lengths>,
-        length: u64,
+        length: impl Into<RowLength>,
         strategy: Strategy,
         overlong: Overlong,
         scope: Option<u64>,
         is_next: bool,
     ) -> Result<Self> {
-        let most = most_values(length, overlong, scope, is_next)?;
+        let row = length.into();
+        let (length, share) = (row.length(), row.share(0));
+        let most = most_values(row, overlong, scope, is_next)?;
+        let slot = Slot { length, overlong, share };
         let (layout, max_segments, n_overlong) = match lengths::uniform(&*lengths)? {
             Some(each) => {
-                let (layout, max_segments) = even(lengths.len(), each, length, overlong)?;
+                let (layout, max_segments) = even(lengths.len(), each, slot)?;
                 (layout, max_segments, if each > most { lengths.len() } else { 0 })
             }
-            None => listed(&*lengths, length, (strategy, scope), overlong, most)?,
+            None => listed(&*lengths, slot, (strategy, scope), most)?,
         };
         let label = u64::from(is_next);
-        Ok(Bins { lengths, length, label, strategy, overlong, scope, n_overlong, layout, max_segments })
+        Ok(Bins { lengths, length, label, strategy, overlong, scope, n_overlong, share, layout, max_segments })
     }
 
     /// Bins of the same shape in each pass, whose records change places, of the arguments of [`Bins::with`]: a *class* is a run of nearly equal
@@ -153,18 +166,21 @@ impl Bins {
     /// As [`Bins::with`]; `Config` for fewer than two records.
     pub fn reshuffled(
         lengths: Arc<dyn Lengths>,
-        length: u64,
+        length: impl Into<RowLength>,
         strategy: Strategy,
         overlong: Overlong,
         scope: Option<u64>,
         is_next: bool,
     ) -> Result<Self> {
-        let most = most_values(length, overlong, scope, is_next)?;
+        let row = length.into();
+        let (length, share) = (row.length(), row.share(0));
+        let most = most_values(row, overlong, scope, is_next)?;
+        let slot = Slot { length, overlong, share };
         let n = lengths.len();
         check_count(n)?;
         let (full, rows, n_overlong) = match lengths::uniform(&*lengths)? {
             Some(each) => {
-                let (size, full) = (overlong.size(each, length), overlong.n_full(each, length));
+                let (size, full) = (slot.size(each), overlong.n_full(each, length));
                 let fits = full.checked_mul(n).and_then(|pieces| pieces.checked_add(n));
                 fits.ok_or_else(|| lengths::too_many(n))?;
                 let rows = Rows::even(n, length.checked_div(size), scope);
@@ -175,7 +191,7 @@ impl Bins {
                 let (sizes, n_overlong) = sizes(&*lengths, most, |record, len| {
                     full.push(record, overlong.n_full(len, length), n)?;
                     // At most 2^28, see MOST_POSITIONS.
-                    Ok(overlong.size(len, length) as u32)
+                    Ok(slot.size(len) as u32)
                 })?;
                 (full, Rows::listed(sizes, length as u32, strategy, scope)?, n_overlong)
             }
@@ -183,7 +199,7 @@ impl Bins {
         let max_segments = rows.most();
         let layout = Layout::Reshuffled { full, rows };
         let label = u64::from(is_next);
-        Ok(Bins { lengths, length, label, strategy, overlong, scope, n_overlong, layout, max_segments })
+        Ok(Bins { lengths, length, label, strategy, overlong, scope, n_overlong, share, layout, max_segments })
     }
 
     /// Records in the bin that holds most of them; 0 where there is no bin.
@@ -200,7 +216,15 @@ impl Bins {
             Overlong::Split | Overlong::Drop => len - start,
         };
         out.push(Piece::Read(Span { record, start, len }));
+        let filled = self.slot().size(start + len).saturating_sub(len);
+        if filled > 0 {
+            out.push(Piece::Fill(Span { record, start: start + len, len: filled }));
+        }
         Ok(())
+    }
+
+    fn slot(&self) -> Slot {
+        Slot { length: self.length, overlong: self.overlong, share: self.share }
     }
 
     // A piece that fills a bin. The record continues after it.
@@ -215,6 +239,23 @@ impl Bins {
             let len = self.lengths.length(record.into())?;
             Ok((record.into(), self.overlong.n_full(len, self.length)))
         })
+    }
+}
+
+/// What a record takes of the bin that it shares.
+#[derive(Clone, Copy)]
+struct Slot {
+    length: u64,
+    overlong: Overlong,
+    share: Share,
+}
+
+impl Slot {
+    // Positions; 0 where it is in no such bin.
+    fn size(self, len: u64) -> u64 {
+        let values = self.overlong.size(len, self.length);
+        // The length of a bin is a multiple itself.
+        self.share.of(values).unwrap_or(self.length)
     }
 }
 
@@ -318,7 +359,7 @@ impl View for Bins {
                 }
             },
             Layout::Reshuffled { full, rows } => {
-                let size = self.overlong.size(self.lengths.length(record)?, self.length) as u32;
+                let size = self.slot().size(self.lengths.length(record)?) as u32;
                 let pieces = full.of(record);
                 match rows.row_of(record, size, pass) {
                     None => pieces,
@@ -369,9 +410,10 @@ impl View for Bins {
         let scope = self.scope.map_or(String::new(), |records| format!(",scope={records}"));
         let reshuffled = if self.is_reshuffled() { format!(",reshuffle={WORD}") } else { String::new() };
         format!(
-            "bins(length={},strategy={strategy}{overlong}{scope}{}{reshuffled})",
+            "bins(length={},strategy={strategy}{overlong}{scope}{}{reshuffled}{})",
             self.length,
-            lengths::apart(self.label)
+            lengths::apart(self.label),
+            self.share.described()
         )
     }
 
@@ -380,8 +422,9 @@ impl View for Bins {
     }
 }
 
-fn even(n_records: u64, len: u64, length: u64, overlong: Overlong) -> Result<(Layout, u64)> {
-    let (size, full) = (overlong.size(len, length), overlong.n_full(len, length));
+fn even(n_records: u64, len: u64, slot: Slot) -> Result<(Layout, u64)> {
+    let Slot { length, overlong, .. } = slot;
+    let (size, full) = (slot.size(len), overlong.n_full(len, length));
     let per_bin = length.checked_div(size).unwrap_or(1);
     let bins = if size == 0 { 0 } else { n_records.div_ceil(per_bin) };
     let samples = n_records.checked_mul(full).and_then(|full| full.checked_add(bins));
@@ -391,9 +434,12 @@ fn even(n_records: u64, len: u64, length: u64, overlong: Overlong) -> Result<(La
 }
 
 /// # Errors
-/// `Config` for a length or a scope of 0, and for a length that is too large. Else the values of a record that is whole.
-fn most_values(length: u64, overlong: Overlong, scope: Option<u64>, is_next: bool) -> Result<u64> {
+/// `Config` for a length or a scope of 0, for a length that is too large, and for a multiple that does not divide it. Else the values of
+/// a record that is whole.
+fn most_values(row: RowLength, overlong: Overlong, scope: Option<u64>, is_next: bool) -> Result<u64> {
+    let length = row.length();
     lengths::at_least_one("length", length)?;
+    row.check()?;
     scope.map_or(Ok(()), |records| lengths::at_least_one("scope", records))?;
     if length > MOST_POSITIONS {
         return Err(Error::config(format!("length is {length}, expected at most {MOST_POSITIONS} for bins"))
@@ -427,14 +473,14 @@ fn sizes(
 // `most`: what is longer is counted.
 fn listed(
     lengths: &dyn Lengths,
-    length: u64,
+    slot: Slot,
     (strategy, scope): (Strategy, Option<u64>),
-    overlong: Overlong,
     most: u64,
 ) -> Result<(Layout, u64, u64)> {
+    let Slot { length, overlong, .. } = slot;
     let n = lengths.len();
     // At most 2^28, see MOST_POSITIONS.
-    let (mut slots, n_overlong) = sizes(lengths, most, |_, len| Ok(overlong.size(len, length) as u32))?;
+    let (mut slots, n_overlong) = sizes(lengths, most, |_, len| Ok(slot.size(len) as u32))?;
     let together = scope.and_then(|records| usize::try_from(records).ok()).unwrap_or(slots.len());
     let mut bins = 0;
     for slots in slots.chunks_mut(together.max(1)) {

@@ -212,7 +212,7 @@ pub(super) mod tests {
     use crate::record::{Draw, Pass, Piece};
     use crate::view::View;
 
-    /// Samples as text: `0[2..5]` is record 0, values 2 to 4; `=7` is a value that is in no record.
+    /// Samples as text: `0[2..5]` is record 0, values 2 to 4; `=7` is a value that is in no record, `+3` positions without one.
     pub(crate) fn show(view: &dyn View) -> String {
         let samples = (0..view.len()).map(|i| {
             let mut pieces = Vec::new();
@@ -220,6 +220,7 @@ pub(super) mod tests {
             let words = pieces.iter().map(|piece| match piece {
                 Piece::Read(s) => format!("{}[{}..{}]", s.record, s.start, s.start + s.len),
                 Piece::Value(id) => format!("={id}"),
+                Piece::Fill(s) => format!("+{}", s.len),
             });
             words.collect::<Vec<_>>().join(" ")
         });

@@ -12,6 +12,7 @@ mod records;
 mod reshuffle;
 mod rows;
 mod segments;
+mod share;
 mod window;
 
 use std::ops::Range;
@@ -24,6 +25,7 @@ pub use pack::Pack;
 pub use records::Records;
 pub use rows::Rows;
 pub use segments::Segments;
+pub use share::RowLength;
 pub use window::{Starts, Tail, Windows};
 
 use crate::error::Result;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::lengths::{self, RunningSums};
 use super::reshuffle::{Place, Places, Reshuffled};
+use super::share::{RowLength, Share};
 use super::{Coverage, View};
 use crate::error::Result;
 use crate::record::{Draw, Lengths, Pass, Piece, Span};
@@ -14,7 +15,7 @@ use crate::record::{Draw, Lengths, Pass, Piece, Span};
 /// Block i reads the stream's values `i·length ..= i·length + length`: one value is shared with the next block, as the
 /// last label here and the first input there. [`Pack::apart`] leaves that one out: each value is in one block. A rest
 /// that fills no block is left out and counted in the coverage. With `eos`, that value comes after every record, also
-/// after an empty one.
+/// after an empty one. [`RowLength::filled`] fills each record, with its `eos`, up to a multiple before blocks are cut.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -36,6 +37,9 @@ pub struct Pack {
     blocks: u64,
     /// Whether a block that begins with an eos names the record that ends there.
     tells_record: bool,
+    share: Share,
+    /// Where positions are filled, shares alone do not say where values end.
+    filled: Option<Arc<dyn Lengths>>,
 }
 
 /// In which order records are joined.
@@ -51,18 +55,18 @@ impl Pack {
     /// otherwise one pass, then 4 to 8 bytes per record and a binary search per block.
     ///
     /// # Errors
-    /// `Config` when `length` is 0 or 2^64 - 1; `Corrupt` when the stream is longer than 64 bits can count; what the
-    /// lengths say.
-    pub fn new(lengths: Arc<dyn Lengths>, length: u64, eos: Option<i64>) -> Result<Self> {
-        Pack::cut(length, eos, 1, |more| Ok(Stream::Stored(stored(&*lengths, more)?)))
+    /// `Config` when `length` is 0 or 2^64 - 1, and for a multiple that does not divide it; `Corrupt` when the stream is longer than
+    /// 64 bits can count; what the lengths say.
+    pub fn new(lengths: Arc<dyn Lengths>, length: impl Into<RowLength>, eos: Option<i64>) -> Result<Self> {
+        Pack::cut(lengths, length.into(), eos, 1, None)
     }
 
     /// Blocks of `length` positions from `length` values each, none of them shared.
     ///
     /// # Errors
     /// As [`Pack::new`].
-    pub fn apart(lengths: Arc<dyn Lengths>, length: u64, eos: Option<i64>) -> Result<Self> {
-        Pack::cut(length, eos, 0, |more| Ok(Stream::Stored(stored(&*lengths, more)?)))
+    pub fn apart(lengths: Arc<dyn Lengths>, length: impl Into<RowLength>, eos: Option<i64>) -> Result<Self> {
+        Pack::cut(lengths, length.into(), eos, 0, None)
     }
 
     /// Blocks of records that are joined in another order in each pass: the `scope` records that are neighbours trade
@@ -91,26 +95,33 @@ impl Pack {
     /// As [`Pack::new`]; `Config` for fewer than two records, and for a scope of 0.
     pub fn reshuffled(
         lengths: Arc<dyn Lengths>,
-        length: u64,
+        length: impl Into<RowLength>,
         eos: Option<i64>,
         is_next: bool,
         scope: Option<u64>,
     ) -> Result<Self> {
-        Pack::cut(length, eos, is_next.into(), |more| {
-            Ok(Stream::Reshuffled(Reshuffled::new(lengths, more, scope)?))
-        })
+        Pack::cut(lengths, length.into(), eos, is_next.into(), Some(scope))
     }
 
+    // `scope`: where records change places, among how many of them.
     fn cut(
-        length: u64,
+        records: Arc<dyn Lengths>,
+        row: RowLength,
         eos: Option<i64>,
         shared: u64,
-        stream: impl FnOnce(u64) -> Result<Stream>,
+        scope: Option<Option<u64>>,
     ) -> Result<Self> {
+        let length = row.length();
         lengths::with_label("length", length, shared)?;
-        let stream = stream(u64::from(eos.is_some()))?;
+        row.check()?;
+        let share = row.share(eos.is_some().into());
+        let stream = match scope {
+            None => Stream::Stored(RunningSums::new(&*records, |len| share.of(len))?),
+            Some(scope) => Stream::Reshuffled(Reshuffled::new(records.clone(), share, scope)?),
+        };
         let blocks = stream.total().saturating_sub(shared) / length;
-        Ok(Pack { stream, length, eos, shared, blocks, tells_record: false })
+        let filled = share.is_filled().then_some(records);
+        Ok(Pack { stream, length, eos, shared, blocks, tells_record: false, share, filled })
     }
 
     /// A block that begins with an eos begins with a piece of no values of the record before it, at its end.
@@ -134,11 +145,16 @@ impl Pack {
             Stream::Stored(sums) => sums.range(record)?,
             Stream::Reshuffled(stream) => stream.in_pass(pass)?.range(record)?,
         };
-        Ok(self.without_eos(&share))
+        self.values_of(record, &share)
     }
 
-    fn without_eos(&self, share: &Range<u64>) -> Range<u64> {
-        share.start..share.end - self.eos_len()
+    // The values in the share of a record.
+    fn values_of(&self, record: u64, share: &Range<u64>) -> Result<Range<u64>> {
+        Ok(match &self.filled {
+            None => share.start..share.end - self.eos_len(),
+            // No more than the share, which was computed of it.
+            Some(lengths) => share.start..share.end.min(share.start.saturating_add(lengths.length(record)?)),
+        })
     }
 
     /// How many of the values that two blocks share are an eos.
@@ -148,7 +164,13 @@ impl Pack {
             return Ok(0);
         }
         if let Some(each) = self.stream.even() {
-            return Ok(match inverse(self.length, each) {
+            // Joints are multiples of what shares are filled up to: an eos there begins the last multiple of its share.
+            let multiple = self.share.multiple();
+            if !self.values(0, pass)?.end.is_multiple_of(multiple) {
+                return Ok(0);
+            }
+            let each = each / multiple;
+            return Ok(match inverse(self.length / multiple, each) {
                 // The joints i with i·length = -1 (mod each) are `first`, and every `each`-th after it.
                 Some(x) if each - x <= joints => 1 + (joints - (each - x)) / each,
                 _ => 0,
@@ -156,8 +178,9 @@ impl Pack {
         }
         let mut n = 0;
         self.stream.each_place(pass, 0, |place| {
-            let at = place.share.end - 1;
+            let at = self.values_of(place.record, &place.share)?.end;
             n += u64::from(at.is_multiple_of(self.length) && (1..=joints).contains(&(at / self.length)));
+            Ok(())
         })?;
         Ok(n)
     }
@@ -169,7 +192,7 @@ impl Pack {
             (_, Some(each)) if each > self.eos_len() => Ok(n - shown.div_ceil(each)),
             (_, Some(_)) => Ok(n),
             (Stream::Stored(sums), None) => (0..n).try_fold(0, |n, record| {
-                let values = self.without_eos(&sums.range(record)?);
+                let values = self.values_of(record, &sums.range(record)?)?;
                 Ok(n + u64::from(values.is_empty() || values.start >= shown))
             }),
             (Stream::Reshuffled(_), None) if shown == 0 => Ok(n),
@@ -177,12 +200,41 @@ impl Pack {
                 let mut skipped = stream.n_empty();
                 // Only the end of the stream is not shown.
                 self.stream.each_place(pass, shown - 1, |place| {
-                    let values = self.without_eos(&place.share);
+                    let values = self.values_of(place.record, &place.share)?;
                     skipped += u64::from(!values.is_empty() && values.start >= shown);
+                    Ok(())
                 })?;
                 Ok(skipped)
             }
         }
+    }
+
+    // The coverage of records that are filled: of all of them, less what comes after the last block.
+    fn coverage_filled(&self, records: &dyn Lengths, shown: u64, pass: Pass) -> Result<Coverage> {
+        let eos_len = self.eos_len();
+        let all = lengths::sum(records, |len| {
+            Some(Coverage {
+                used: len,
+                padded: self.share.of(len)? - len - eos_len,
+                skipped_records: u64::from(len == 0),
+                ..Coverage::default()
+            })
+        })?;
+        if shown == 0 {
+            return Ok(Coverage { unseen: all.used, skipped_records: records.len(), ..Coverage::default() });
+        }
+        let mut coverage = Coverage { repeated: self.joints() - self.shared_eos(pass)?, ..all };
+        if shown < self.stream.total() {
+            self.stream.each_place(pass, shown, |place| {
+                let values = self.values_of(place.record, &place.share)?;
+                coverage.unseen += values.end.saturating_sub(values.start.max(shown));
+                coverage.padded -= place.share.end - (values.end + eos_len).max(shown);
+                coverage.skipped_records += u64::from(!values.is_empty() && values.start >= shown);
+                Ok(())
+            })?;
+        }
+        coverage.used -= coverage.unseen;
+        Ok(coverage)
     }
 
     // The pieces of a block of records that are joined so.
@@ -191,19 +243,29 @@ impl Pack {
         let (mut at, stop) = (start, start + self.length + self.shared);
         let mut place = places.find(at)?;
         loop {
-            let (record, values) = (place.record, self.without_eos(&place.share));
+            let (record, values) = (place.record, self.values_of(place.record, &place.share)?);
             if at < values.end {
                 let end = values.end.min(stop);
                 out.push(Piece::Read(Span { record, start: at - values.start, len: end - at }));
                 at = end;
-            } else if self.tells_record && at == start {
+            } else if self.tells_record && (at == start || self.filled.is_some()) {
                 out.push(Piece::Read(Span { record, start: values.end - values.start, len: 0 }));
             }
             if at < stop
+                && at == values.end
                 && let Some(id) = self.eos
             {
                 out.push(Piece::Value(id));
                 at += 1;
+            }
+            let filled = at..place.share.end.min(stop);
+            if !filled.is_empty() {
+                out.push(Piece::Fill(Span {
+                    record,
+                    start: at - values.start,
+                    len: filled.end - filled.start,
+                }));
+                at = filled.end;
             }
             if at >= stop {
                 return Ok(());
@@ -215,11 +277,6 @@ impl Pack {
             }
         }
     }
-}
-
-// Each record's share, with `more` numbers after its values.
-fn stored(lengths: &dyn Lengths, more: u64) -> Result<RunningSums> {
-    RunningSums::new(lengths, |len| len.checked_add(more))
 }
 
 impl Stream {
@@ -255,7 +312,7 @@ impl Stream {
     }
 
     /// All places from the one on in which `number < total()` lies.
-    fn each_place(&self, pass: Pass, number: u64, see: impl FnMut(&Place)) -> Result<()> {
+    fn each_place(&self, pass: Pass, number: u64, see: impl FnMut(&Place) -> Result<()>) -> Result<()> {
         match self {
             Stream::Stored(sums) => each_place(sums, sums.records(), number, see),
             Stream::Reshuffled(stream) => each_place(stream.in_pass(pass)?, stream.records(), number, see),
@@ -263,10 +320,15 @@ impl Stream {
     }
 }
 
-fn each_place(mut places: impl Places, n: u64, number: u64, mut see: impl FnMut(&Place)) -> Result<()> {
+fn each_place(
+    mut places: impl Places,
+    n: u64,
+    number: u64,
+    mut see: impl FnMut(&Place) -> Result<()>,
+) -> Result<()> {
     let mut place = places.find(number)?;
     loop {
-        see(&place);
+        see(&place)?;
         if place.number + 1 == n {
             return Ok(());
         }
@@ -331,6 +393,9 @@ impl View for Pack {
         let n = self.stream.records();
         let total = self.stream.total();
         let shown = if self.blocks == 0 { 0 } else { self.blocks * self.length + self.shared };
+        if let Some(records) = &self.filled {
+            return self.coverage_filled(&**records, shown, pass);
+        }
         let eos_shown = match self.eos {
             Some(_) if self.blocks > 0 && shown == total => n,
             Some(_) if self.blocks > 0 => self.stream.places_before(shown, pass)?,
@@ -352,7 +417,8 @@ impl View for Pack {
             Stream::Stored(_) => String::new(),
             Stream::Reshuffled(stream) => format!(",{}", stream.describe()),
         };
-        format!("pack(length={},eos={eos}{}{reshuffled})", self.length, lengths::apart(self.shared))
+        let (apart, multiple) = (lengths::apart(self.shared), self.share.described());
+        format!("pack(length={},eos={eos}{apart}{reshuffled}{multiple})", self.length)
     }
 }
 

@@ -14,7 +14,7 @@ use windrow_core::sampler::{
     Mix, MixOptions, MixPart, Order, PartOf, Permutation, Phase, Sampler, Shard, Shuffle, Stop,
 };
 use windrow_core::source::Source;
-use windrow_core::view::{Bins, Coverage, Overlong, Pack, Strategy, View};
+use windrow_core::view::{Bins, Coverage, Overlong, Pack, RowLength, Strategy, View};
 use windrow_core::{Draw, Error, Kind, Lengths, Pass, Piece, Result, Span};
 
 use crate::toy::Toy;
@@ -33,12 +33,15 @@ fn order(n: u64, scope: Option<u64>, pass: Pass) -> Vec<u64> {
     (0..n).map(document).collect()
 }
 
-/// The stream of a pass, value by value.
-fn stream(lengths: &[u64], order: &[u64], eos: Option<i64>) -> Vec<Piece> {
+/// The stream of a pass, value by value; each record is filled up to a multiple.
+fn stream(lengths: &[u64], order: &[u64], eos: Option<i64>, multiple: u64) -> Vec<Piece> {
     let values = |record: &u64| {
-        let record = *record;
-        let own = (0..lengths[record as usize]).map(move |start| Piece::Read(Span { record, start, len: 1 }));
-        own.chain(eos.map(Piece::Value))
+        let (record, len) = (*record, lengths[*record as usize]);
+        let ends = len + u64::from(eos.is_some());
+        let span = move |start| Span { record, start, len: 1 };
+        let own = (0..len).map(move |start| Piece::Read(span(start)));
+        let filled = (ends..ends.next_multiple_of(multiple)).map(move |start| Piece::Fill(span(start)));
+        own.chain(eos.map(Piece::Value)).chain(filled)
     };
     order.iter().flat_map(values).collect()
 }
@@ -54,7 +57,10 @@ fn single(pieces: &[Piece]) -> Vec<Piece> {
         Piece::Read(span) => (span.start..span.start + span.len)
             .map(|start| Piece::Read(Span { start, len: 1, ..span }))
             .collect(),
-        value => vec![value],
+        Piece::Fill(span) => (span.start..span.start + span.len)
+            .map(|start| Piece::Fill(Span { start, len: 1, ..span }))
+            .collect(),
+        value @ Piece::Value(_) => vec![value],
     };
     pieces.iter().flat_map(values).collect()
 }
@@ -91,6 +97,34 @@ fn check(view: &dyn View, lengths: &[u64], pass: Pass, is_exact: bool) {
     assert_eq!(view.coverage(pass).unwrap(), expected, "{} {pass:?}", view.describe());
     assert!(view.samples_of(lengths.len() as u64, pass).is_err());
     assert!(view.pieces(view.len(), pass.draw(0), &mut Vec::new()).is_err());
+}
+
+/// What holds for bins: each record takes positions up to a multiple, and what no value fills is padding.
+fn check_filled(view: &Bins, pass: Pass, (length, multiple): (u64, u64), is_next: bool) {
+    let mut filled = 0;
+    for sample in 0..view.len() {
+        let pieces = pieces(view, sample, pass);
+        let mut at = 0;
+        for (i, piece) in pieces.iter().enumerate() {
+            match piece {
+                Piece::Read(span) => {
+                    assert_eq!(at % multiple, 0, "row {sample}: {pieces:?}");
+                    // The value after the last position is only a label.
+                    let len = if is_next && span.len > length { length } else { span.len };
+                    (at, filled) = (at + len, filled + len);
+                }
+                Piece::Fill(span) => {
+                    let Some(Piece::Read(read)) = pieces.get(i.wrapping_sub(1)) else { panic!("{pieces:?}") };
+                    assert!((1..multiple).contains(&span.len), "{pieces:?}");
+                    assert_eq!((span.record, span.start), (read.record, read.start + read.len));
+                    at += span.len;
+                }
+                Piece::Value(_) => panic!("{pieces:?}"),
+            }
+        }
+        assert!(at <= length && at % multiple == 0, "row {sample}: {pieces:?}");
+    }
+    assert_eq!(view.coverage(pass).unwrap().padded, view.len() * length - filled, "{}", view.describe());
 }
 
 /// Lengths that say that they are equal, where they are.
@@ -132,21 +166,34 @@ proptest! {
     #[test]
     fn packs_are_the_stream_of_their_pass(
         told in lengths(), length in 1..20u64, eos in prop::option::of(-2..9i64), is_next: bool,
-        scope in prop::option::of(1..60u64), pass in passes(),
+        scope in prop::option::of(1..60u64), pass in passes(), multiple in prop_oneof![Just(1u64), 1..7u64],
     ) {
+        let length = length * multiple;
         let list = told.0.clone();
         let n = list.len() as u64;
-        let view = Pack::reshuffled(Arc::new(told), length, eos, is_next, scope).unwrap();
+        let row = RowLength::filled(length, multiple);
+        let stored = match is_next {
+            true => Pack::new(Arc::new(told.clone()), row, eos),
+            false => Pack::apart(Arc::new(told.clone()), row, eos),
+        }.unwrap();
+        let view = Pack::reshuffled(Arc::new(told), row, eos, is_next, scope).unwrap();
+        let in_order: Vec<u64> = (0..n).collect();
         let shared = u64::from(is_next);
         for pass in [pass, Pass { epoch: pass.epoch + 1, ..pass }] {
-            let stream = stream(&list, &order(n, scope, pass), eos);
-            prop_assert_eq!(view.len(), (stream.len() as u64).saturating_sub(shared) / length);
-            for sample in 0..view.len() {
-                let start = (sample * length) as usize;
-                let expected = &stream[start..start + (length + shared) as usize];
-                prop_assert_eq!(single(&pieces(&view, sample, pass)), expected);
+            for (view, order) in [(&view, &order(n, scope, pass)), (&stored, &in_order)] {
+                let stream = stream(&list, order, eos, multiple);
+                prop_assert_eq!(view.len(), (stream.len() as u64).saturating_sub(shared) / length);
+                let mut padded = 0;
+                for sample in 0..view.len() {
+                    let start = (sample * length) as usize;
+                    let expected = &stream[start..start + (length + shared) as usize];
+                    prop_assert_eq!(single(&pieces(view, sample, pass)), expected);
+                    let inputs = &expected[..length as usize];
+                    padded += inputs.iter().filter(|piece| matches!(piece, Piece::Fill(_))).count() as u64;
+                }
+                prop_assert_eq!(view.coverage(pass).unwrap().padded, padded);
+                check(view, &list, pass, true);
             }
-            check(&view, &list, pass, true);
         }
     }
 
@@ -155,11 +202,18 @@ proptest! {
         told in lengths(), length in 1..30u64, is_next: bool, scope in prop::option::of(1..60u64), pass in passes(),
         strategy in prop::sample::select(&[Strategy::BestFit, Strategy::FirstFit][..]),
         overlong in prop::sample::select(&[Overlong::Cut, Overlong::Split, Overlong::Drop][..]),
+        multiple in prop_oneof![Just(1u64), 1..7u64],
     ) {
+        let length = length * multiple;
         let list = told.0.clone();
-        let view = Bins::reshuffled(Arc::new(told), length, strategy, overlong, scope, is_next).unwrap();
+        let row = RowLength::filled(length, multiple);
+        let stored = Bins::with(Arc::new(told.clone()), row, strategy, overlong, scope, is_next).unwrap();
+        check_filled(&stored, pass, (length, multiple), is_next);
+        let view = Bins::reshuffled(Arc::new(told), row, strategy, overlong, scope, is_next).unwrap();
+        check_filled(&view, pass, (length, multiple), is_next);
         let n_segments = |pass| -> Vec<usize> {
-            (0..view.len()).map(|sample| pieces(&view, sample, pass).len()).collect()
+            let reads = |piece: &&Piece| matches!(piece, Piece::Read(_));
+            (0..view.len()).map(|sample| pieces(&view, sample, pass).iter().filter(reads).count()).collect()
         };
         prop_assert_eq!(n_segments(pass), n_segments(Pass { epoch: 9, ..pass }), "rows hold as many in each pass");
         let most = n_segments(pass).into_iter().max().unwrap_or(0);
@@ -175,7 +229,7 @@ proptest! {
             for sample in 0..view.len() {
                 let scopes: BTreeSet<u64> = pieces(&view, sample, pass).iter().filter_map(|piece| match piece {
                     Piece::Read(span) => Some(span.record / scope),
-                    Piece::Value(_) => None,
+                    Piece::Value(_) | Piece::Fill(_) => None,
                 }).collect();
                 let is_even = list.iter().all(|len| *len == list[0]);
                 prop_assert!(scopes.len() <= 1 || is_even, "row {} holds records of scopes {:?}", sample, scopes);
@@ -379,7 +433,7 @@ fn few_documents_of_bins_share_a_row_again_at_hardly_more_rows() {
                         .iter()
                         .filter_map(|piece| match piece {
                             Piece::Read(span) => Some(span.record),
-                            Piece::Value(_) => None,
+                            Piece::Value(_) | Piece::Fill(_) => None,
                         })
                         .collect();
                     records

@@ -128,7 +128,7 @@ proptest! {
             // One piece per stretch of a record.
             let mut records: Vec<_> = pieces.iter().filter_map(|p| match p {
                 Piece::Read(s) => Some(s.record),
-                Piece::Value(_) => None,
+                Piece::Value(_) | Piece::Fill(_) => None,
             }).collect();
             let n = records.len();
             records.dedup();
@@ -164,7 +164,7 @@ proptest! {
         for ((sample, pieces), row) in (0..).zip(all_pieces(&view)).zip(&expected) {
             let found: Vec<(u64, u64)> = pieces.iter().flat_map(|piece| match *piece {
                 Piece::Read(s) => (s.start..s.start + s.len).map(|v| (s.record, v)).collect(),
-                Piece::Value(_) => Vec::new(),
+                Piece::Value(_) | Piece::Fill(_) => Vec::new(),
             }).collect();
             prop_assert_eq!(&found[..], *row);
             for place in found {

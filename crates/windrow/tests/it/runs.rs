@@ -59,7 +59,7 @@ fn packed_runs_are_packed_documents() {
             Piece::Read(Span { record, start, len }) => {
                 &documents[*record as usize][*start as usize..(start + len) as usize]
             }
-            Piece::Value(_) => &[],
+            Piece::Value(_) | Piece::Fill(_) => &[],
         });
         assert!(read.map(|id| i64::from(*id)).eq(all[48..65].iter().copied()), "{format}");
         assert!(pieces.len() > 2, "{format}");

@@ -13,6 +13,7 @@ use crate::record::{Lengths, Pass};
 use crate::view::allocate::make_room;
 use crate::view::ends::last_from;
 use crate::view::lengths::{self, RunningSums};
+use crate::view::share::Share;
 
 /// Places of a group whose records are looked up at once.
 const AHEAD: usize = 8;
@@ -59,8 +60,8 @@ impl Places for &RunningSums {
 /// All records in another order in each pass.
 pub(in crate::view) struct Reshuffled {
     lengths: Shares,
-    /// Numbers that a record has besides its values: its EOS token.
-    more: u64,
+    /// What a record takes.
+    each: Share,
     scopes: Scopes,
     /// How many records trade places among themselves, where that was chosen.
     scope: Option<u64>,
@@ -80,23 +81,22 @@ enum Begins {
 }
 
 impl Reshuffled {
-    /// Records of these lengths, `more` numbers after each, `scope` of which trade places among themselves. One pass over the
+    /// Records of these lengths, which take `each`, `scope` of which trade places among themselves. One pass over the
     /// lengths, or none where they are uniform.
     ///
     /// # Errors
     /// `Config` for fewer than two records, and for a scope of 0; `Corrupt` when the sum passes 64 bits; what the lengths say.
-    pub(in crate::view) fn new(lengths: Arc<dyn Lengths>, more: u64, scope: Option<u64>) -> Result<Self> {
+    pub(in crate::view) fn new(lengths: Arc<dyn Lengths>, each: Share, scope: Option<u64>) -> Result<Self> {
         let n = lengths.len();
         check_count(n)?;
         scope.map_or(Ok(()), |records| lengths::at_least_one("scope", records))?;
         let scopes = Scopes::new(n, scope);
         if let Some(length) = lengths::uniform(&*lengths)? {
-            let each = length.checked_add(more);
-            let total = each.and_then(|each| each.checked_mul(n)).ok_or_else(|| lengths::too_many(n))?;
-            let begins = Begins::Even(length + more);
+            let share = each.of(length).filter(|share| share.checked_mul(n).is_some());
+            let share = share.ok_or_else(|| lengths::too_many(n))?;
             let n_empty = if length == 0 { n } else { 0 };
-            let lengths = Shares::Asked(lengths);
-            return Ok(Reshuffled { lengths, more, scopes, scope, total, n_empty, begins });
+            let (lengths, begins) = (Shares::Asked(lengths), Begins::Even(share));
+            return Ok(Reshuffled { lengths, each, scopes, scope, total: share * n, n_empty, begins });
         }
         let is_whole = scopes.count() == 1;
         let (mut total, mut n_empty, mut starts) = (0u64, 0, Vec::new());
@@ -109,7 +109,7 @@ impl Reshuffled {
                     starts.push(total);
                 }
                 n_empty += u64::from(*length == 0);
-                let end = length.checked_add(more).and_then(|share| total.checked_add(share));
+                let end = each.of(*length).and_then(|share| total.checked_add(share));
                 total = end.ok_or_else(|| lengths::too_many(n).record(record))?;
             }
             Ok(())
@@ -118,7 +118,7 @@ impl Reshuffled {
             true => Begins::Sums(Kept::default()),
             false => Begins::Scopes { starts, sums: Kept::default() },
         };
-        Ok(Reshuffled { lengths: shares, more, scopes, scope, total, n_empty, begins })
+        Ok(Reshuffled { lengths: shares, each, scopes, scope, total, n_empty, begins })
     }
 
     /// How many records.
@@ -199,7 +199,7 @@ impl Reshuffled {
 
     // Whether they are ready.
     fn summed(&self, kept: &Kept<Sums>, sums: Arc<Sums>, is_wanted: &dyn Fn() -> bool) -> Result<bool> {
-        let outcome = sums.ready(&self.lengths, (self.more, self.total), is_wanted);
+        let outcome = sums.ready(&self.lengths, (self.each, self.total), is_wanted);
         if !matches!(outcome, Ok(Outcome::Ready | Outcome::Left)) {
             kept.forget(&sums);
         }
@@ -207,7 +207,7 @@ impl Reshuffled {
     }
 
     fn share(&self, record: u64) -> Result<u64> {
-        self.lengths.length(record)?.checked_add(self.more).ok_or_else(other_lengths)
+        self.each.of(self.lengths.length(record)?).ok_or_else(other_lengths)
     }
 }
 
@@ -323,7 +323,7 @@ impl InPass<'_> {
         make_room(&mut starts, n_groups as usize, n_groups)?;
         starts.resize(n_groups as usize, 0u64);
         let stream = self.stream;
-        let Reshuffled { lengths, more, .. } = stream;
+        let Reshuffled { lengths, each, .. } = stream;
         let order = self.order(scope);
         let mut some = [0; 1024];
         let mut first = range.start;
@@ -332,7 +332,7 @@ impl InPass<'_> {
             lengths.lengths(first, some)?;
             for (record, length) in (first..).zip(&*some) {
                 let start = &mut starts[(order.invert(record - range.start) / PLACES) as usize];
-                *start = start.wrapping_add(length.wrapping_add(*more));
+                *start = start.wrapping_add(each.of(*length).unwrap_or(0));
             }
             first += some.len() as u64;
         }

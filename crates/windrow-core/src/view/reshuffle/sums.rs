@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::permutation::Permutation;
 use crate::record::Lengths;
 use crate::touch::{in_large_pages, touch_value};
+use crate::view::share::Share;
 
 /// Places between two sums.
 pub(super) const PLACES: u64 = 16;
@@ -94,15 +95,15 @@ impl Sums {
         self.starts[i].load(Ordering::Relaxed)
     }
 
-    /// Adds up what nobody else does, and waits for what somebody does, as long as they are wanted. `more`: what each document takes
-    /// besides its length; `total`: what all of them add up to.
+    /// Adds up what nobody else does, and waits for what somebody does, as long as they are wanted. `share`: what each document takes;
+    /// `total`: what all of them add up to.
     ///
     /// # Errors
     /// What the lengths say; `Corrupt` where they add up to something else.
     pub(super) fn ready(
         &self,
         lengths: &dyn Lengths,
-        (more, total): (u64, u64),
+        (share, total): (Share, u64),
         is_wanted: &dyn Fn() -> bool,
     ) -> Result<Outcome> {
         if self.is_ready.load(Ordering::Acquire) {
@@ -118,7 +119,7 @@ impl Sums {
                 break;
             }
             let begun = Begun { sums: self, is_done: false };
-            self.add(piece, lengths, more)?;
+            self.add(piece, lengths, share)?;
             begun.done(total)?;
         }
         let mut work = self.work();
@@ -132,7 +133,7 @@ impl Sums {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, piece: u64, lengths: &dyn Lengths, more: u64) -> Result<()> {
+    fn add(&self, piece: u64, lengths: &dyn Lengths, share: Share) -> Result<()> {
         let mut some = [0; BULK];
         let mut first = piece * DOCUMENTS;
         let end = first.saturating_add(DOCUMENTS).min(self.n);
@@ -147,8 +148,8 @@ impl Sums {
                     touch_value(*sum);
                 }
                 for (length, sum) in few.iter().zip(sums) {
-                    // What wraps is found where the sum of all is compared.
-                    sum.fetch_add(length.wrapping_add(more), Ordering::Relaxed);
+                    // What is lost is found where the sum of all is compared.
+                    sum.fetch_add(share.of(*length).unwrap_or(0), Ordering::Relaxed);
                 }
             }
             first += some.len() as u64;
