@@ -274,6 +274,8 @@ def pack(
     shifted: bool = False,
     reshuffle: bool = False,
     scope: Literal["all", "block"] | SupportsIndex | None = None,
+    multiple: SupportsIndex = 1,
+    pad_value: SupportsIndex = 0,
     fields: Sequence[str] | None = None,
     labels: Literal["next", "same"] | None = "next",
     dtype: "_DType | None" = None,
@@ -307,11 +309,17 @@ def pack(
     consecutive ones: a number of them, or with ``"block"`` as many as 2 MiB hold, at least 256, as ``shuffle=wr.Blocks()`` needs it. ``view[i]`` is of epoch 0
     until ``set_epoch`` says another.
 
+    ``multiple=M`` fills each document, with its ``eos``, up to a multiple of M positions before blocks are cut, as context parallelism
+    needs it: ``pad_value`` in ``input_ids``, ``ignore_index`` in ``labels``, 0 in ``loss_masks``. Positions and segments continue there, so
+    ``cu_seqlens`` counts it in; ``coverage()`` has it as ``padded``. Needs ``documents``; a document is then a record, whatever tokens it holds,
+    and M divides ``length``.
+
     Raises:
         ConfigError: JSON records, a length of 0, an ``eos`` that the stored dtype or a known vocabulary
             cannot hold, an unknown field, an empty list of them, ``labels`` with ``shifted``,
             ``labels="same"`` of an unsigned dtype where a mask excludes tokens, an ``ignore_index`` that the dtype
-            cannot hold, documents that are not token IDs, ``reshuffle`` of fewer than two records, ``scope`` without it.
+            cannot hold, documents that are not token IDs, ``reshuffle`` of fewer than two records, ``scope`` without it,
+            ``multiple`` without ``documents``, or one that does not divide ``length``.
 
     >>> import windrow as wr, numpy as np, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
@@ -325,6 +333,9 @@ def pack(
     >>> block = wr.open(path, format="tokens", dtype="uint32").pack(6, eos=3, documents=True)[0]
     >>> block["labels"].tolist(), block["position_ids"].tolist(), block["cu_seqlens"].tolist()
     ([1, 2, 3, -100, 5, 6], [0, 1, 2, 3, 0, 1], [0, 4, 6, 6, 6, 6, 6])
+    >>> block = wr.open(path, format="tokens", dtype="uint32", document_eos=3).pack(8, documents=True, multiple=8)[0]
+    >>> block["input_ids"].tolist(), block["labels"].tolist(), block["cu_seqlens"].tolist()[:3]
+    ([0, 1, 2, 3, 0, 0, 0, 0], [1, 2, 3, -100, -100, -100, -100, -100], [0, 8, 8])
     >>> view = wr.open(path, format="tokens", dtype="uint32", document_eos=3).pack(5, labels=None, reshuffle=True)
     >>> for epoch in (1, 2):
     ...     view.set_epoch(epoch)
@@ -343,6 +354,7 @@ def bins(
     overlong: Literal["cut", "split", "drop"] = "cut",
     scope: Literal["all", "block"] | SupportsIndex | None = "all",
     reshuffle: bool = False,
+    multiple: SupportsIndex = 1,
     pad_value: SupportsIndex = 0,
     fields: Sequence[str] | None = None,
     labels: Literal["next", "same"] | None = "next",
@@ -365,13 +377,17 @@ def bins(
     With ``reshuffle=True`` records of nearly the same length, within 1/64, trade places in each epoch, so that others share a row. The
     number of rows, about one in a hundred more, and their shapes stay. ``view[i]`` is of epoch 0 until ``set_epoch`` says another.
 
+    ``multiple=M`` lets each record take a multiple of M positions, as context parallelism needs it: ``pad_value`` in ``input_ids``, -100 in
+    ``labels`` (of fractions ``pad_value``) and 0 in ``loss_masks`` fill it. Positions and segments continue there, so ``cu_seqlens`` counts it in.
+    M divides ``length``.
+
     ``labels="same"`` gives the input itself as label, for models that shift labels themselves (Hugging Face's): -100, and
     a mask of 0, in padding, where its own mask excludes it, and where a record begins, which nothing before it tells.
     ``labels=None`` gives none, and masks of 1 where the input is a value that is not excluded.
 
     Raises:
         ConfigError: JSON records, a length or a scope of 0, an unknown field, ``labels="same"`` of an unsigned dtype,
-            ``reshuffle`` of fewer than two records.
+            ``reshuffle`` of fewer than two records, a ``multiple`` that does not divide ``length``.
 
     >>> import windrow as wr, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"
@@ -385,6 +401,9 @@ def bins(
     [-100, 2, 3, -100, 5, -100]
     >>> [row["input_ids"].tolist() for row in wr.open(path).bins(2, overlong="split", fields=["input_ids"])]
     [[4, 5], [1, 2], [3, 0]]
+    >>> row = wr.open(path).bins(8, multiple=4)[0]
+    >>> row["input_ids"].tolist(), row["labels"].tolist(), row["cu_seqlens"].tolist()
+    ([1, 2, 3, 0, 4, 5, 0, 0], [2, 3, 0, -100, 5, 0, -100, -100], [0, 4, 8])
     """
     return _cut("bins", locals())
 

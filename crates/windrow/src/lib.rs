@@ -100,6 +100,7 @@ pub use views::bins::Bins;
 pub use views::codes::Codes;
 pub use views::crop::Crop;
 pub use views::cursor::Cursor;
+pub use views::multiple::Multiple;
 pub use views::option::ViewInfo;
 pub use views::pack::Pack;
 pub use views::part::RecipePart;

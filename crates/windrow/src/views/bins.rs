@@ -8,6 +8,7 @@ use windrow_core::view::{self, Overlong, Strategy, View};
 
 use crate::opening::dataset::Dataset;
 use crate::views::kind::{Cut, ViewKind};
+use crate::views::multiple::Multiple;
 use crate::views::option::{chosen, view};
 use crate::views::scope::Scope;
 
@@ -37,6 +38,8 @@ view! {
         scope: Scope,
         /// Let documents of nearly the same length trade places in each epoch, so that others share a row.
         reshuffle: bool,
+        /// Let each record take a multiple of M positions; M divides length.
+        multiple: Multiple as u64,
         /// What fills free positions.
         #[kept = true]
         pad_value: i64,
@@ -52,19 +55,24 @@ impl ViewKind for Bins {
     chosen!(labels);
 
     fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {
-        let collate = |most| {
-            Segments::new(data.schema(), self.length, most, data.dtype, self.pad_value)?
+        let collate = |most| -> Result<Arc<dyn Collate>> {
+            let segments = Segments::new(data.schema(), self.length, most, data.dtype, self.pad_value)?
                 .labels(self.labels)?
-                .only(&self.fields)
+                .only(&self.fields)?;
+            Ok(match self.multiple.fills() {
+                true => Arc::new(segments.filled(data.schema(), self.multiple.0)?),
+                false => Arc::new(segments),
+            })
         };
         // What cannot be assembled is refused before the lengths are gone through.
         collate(1)?;
         let scope = self.scope.records(&*data.source);
         let (strategy, overlong) = (self.strategy, self.overlong);
         let cut = if self.reshuffle { view::Bins::reshuffled } else { view::Bins::with };
-        let bins = cut(data.lengths(), self.length, strategy, overlong, scope, self.reads_next())?;
+        let row = self.multiple.of_rows(self.length);
+        let bins = cut(data.lengths(), row, strategy, overlong, scope, self.reads_next())?;
         let collate = collate(bins.max_segments())?;
-        Ok((Arc::new(bins), Arc::new(collate)))
+        Ok((Arc::new(bins), collate))
     }
 
     // What is cut is never seen, however many epochs there are.

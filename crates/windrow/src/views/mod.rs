@@ -2,12 +2,14 @@
 
 pub(crate) mod bins;
 pub(crate) mod codes;
+pub(crate) mod context;
 pub(crate) mod covariates;
 pub(crate) mod crop;
 pub(crate) mod cursor;
 pub(crate) mod cut;
 pub(crate) mod grouping;
 pub(crate) mod kind;
+pub(crate) mod multiple;
 pub(crate) mod option;
 pub(crate) mod pack;
 pub(crate) mod part;

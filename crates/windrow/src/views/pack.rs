@@ -7,11 +7,12 @@ use windrow_core::collate::{Collate, Documents, DocumentsLayout, Labels, Positio
 use windrow_core::format::{Takes, default_of};
 use windrow_core::plan::Feed;
 use windrow_core::source::{Runs, SharedSource, Source};
-use windrow_core::view::{self, View};
+use windrow_core::view::{self, RowLength, View};
 use windrow_core::{Error, Lengths, Result};
 
 use crate::opening::dataset::Dataset;
 use crate::views::kind::{Cut, ViewKind};
+use crate::views::multiple::Multiple;
 use crate::views::option::{Given, chosen, view};
 use crate::views::scope::Scope;
 
@@ -49,6 +50,10 @@ view! {
         /// Which documents change places: all, those of a block of 2 MiB (at least 256), as blocks of an order read them, or N
         /// consecutive ones.
         scope: Option<Scope> as Scope,
+        /// Fill each document, with its eos, up to a multiple of M positions; M divides length.
+        multiple: Multiple as u64,
+        /// What fills documents.
+        pad_value: i64,
         /// Only these tensors, of rows with documents or shifted inputs.
         fields: Vec<String> as &[&str],
         /// What labels are: the token after each input, the input itself, or none.
@@ -105,7 +110,7 @@ impl ViewKind for Pack {
         self.check_eos(data)?;
         let view = match self.reshuffled(&*data.source)? {
             Some(scope) => {
-                view::Pack::reshuffled(data.lengths(), self.length, self.eos, self.reads_next(), scope)?
+                view::Pack::reshuffled(data.lengths(), self.row(), self.eos, self.reads_next(), scope)?
             }
             None => self.stored(data.lengths())?,
         };
@@ -129,10 +134,17 @@ impl ViewKind for Pack {
 
     // Tokens of many documents in one file are one record, and nothing would be kept apart.
     fn warn(&self, data: &Dataset, _view: &dyn View) {
-        if self.documents.is_some() && self.eos.is_none() && data.len() == 1 && data.source.joined().is_none()
+        // Of those that are filled only a record is a document.
+        let ends = if self.multiple.fills() {
+            Some("open the data with @open_with_eos@, the token that ends a document")
+        } else {
+            self.eos.is_none().then_some("say with @eos@ which token ends a document")
+        };
+        if let Some(ends) =
+            ends.filter(|_| self.documents.is_some() && data.len() == 1 && data.source.joined().is_none())
         {
             windrow_core::warn!(
-                "{}: documents are records, and this is one record of {} tokens; say with @eos@ which token ends a document",
+                "{}: documents are records, and this is one record of {} tokens; {ends}",
                 data.paths,
                 data.source.length(0).unwrap_or_default()
             );
@@ -144,7 +156,11 @@ impl Pack {
     // Records joined as they are stored.
     fn stored(&self, lengths: Arc<dyn Lengths>) -> Result<view::Pack> {
         let cut = if self.reads_next() { view::Pack::new } else { view::Pack::apart };
-        cut(lengths, self.length, self.eos)
+        cut(lengths, self.row(), self.eos)
+    }
+
+    fn row(&self) -> RowLength {
+        self.multiple.of_rows(self.length)
     }
 
     // How many documents change places among themselves, where they do: all of them, or a number of them.
@@ -170,6 +186,7 @@ impl Pack {
             return Err(Error::config("rows with shifted inputs have targets, which are not labels")
                 .hint("leave shifted out, or labels"));
         }
+        self.check_multiple()?;
         let (schema, dtype, fields) = (data.schema(), data.dtype, &self.fields[..]);
         Ok(match (&self.documents, fields) {
             _ if self.shifted => {
@@ -179,7 +196,11 @@ impl Pack {
             (Some(layout), fields) => {
                 let documents = Documents::new(schema, self.length, dtype, self.eos, layout.clone())?;
                 let documents = documents.labels(self.labels)?;
-                Arc::new(if fields.is_empty() { documents } else { documents.only(fields)? })
+                let documents = if fields.is_empty() { documents } else { documents.only(fields)? };
+                match self.multiple.fills() {
+                    true => Arc::new(documents.filled(self.multiple.0, self.pad_value)?),
+                    false => Arc::new(documents),
+                }
             }
             (None, []) => Arc::new(data.next_token(self.length, false, 0)?.labels(self.labels)?),
             (None, _) => {
@@ -187,6 +208,24 @@ impl Pack {
                     .hint("add documents or shifted, or leave them out"));
             }
         })
+    }
+
+    fn check_multiple(&self) -> Result<()> {
+        let Multiple(multiple) = self.multiple;
+        if self.multiple.fills() && self.documents.is_none() {
+            return Err(Error::config(format!("@multiple={multiple}@ of a pack without documents"))
+                .field("multiple")
+                .hint("add @documents=true@, or leave @multiple@ out"));
+        }
+        if self.pad_value != 0 && !self.multiple.fills() {
+            return Err(Error::config(format!(
+                "@pad_value={}@ of a pack whose documents are not filled",
+                self.pad_value
+            ))
+            .field("pad_value")
+            .hint("add @multiple@, or leave @pad_value@ out"));
+        }
+        Ok(())
     }
 
     fn check_eos(&self, data: &Cut<'_>) -> Result<()> {
