@@ -108,6 +108,8 @@ def view_of(draws: random.Random, kind: str) -> tuple[Any, str]:
         name, more = "pack", {**more, **draws.choice([{}, {"shifted": True, "labels": "next"}])}
     elif name == "documents":
         name, more = "pack", {**more, "documents": True, "positions": draws.choice(["block", "document"])}
+        length, multiple = filled(draws, length)
+        more |= {"multiple": multiple} if multiple > 1 else {}
     elif name == "grouped":
         # Where labels are -100 in the padding, it is not told from what is learned.
         name, more = "records", {"labels": "next", "pad": "longest", "group": draws.choice([2, 3, 8])}
@@ -116,6 +118,8 @@ def view_of(draws: random.Random, kind: str) -> tuple[Any, str]:
     elif name == "bins":
         length = max(length, 16)
         more |= {"strategy": draws.choice(["best_fit", "first_fit"]), "overlong": draws.choice(["cut", "split", "drop"])}
+        length, multiple = filled(draws, length)
+        more |= {"multiple": multiple} if multiple > 1 else {}
     elif name == "segments":
         length = max(length, 60)
     elif name == "crop":
@@ -123,6 +127,12 @@ def view_of(draws: random.Random, kind: str) -> tuple[Any, str]:
     if name in ("pack", "bins") and draws.random() < 0.4:
         more |= {"reshuffle": True, "scope": draws.choice([None, 5, 16])}
     return lambda s, times=1: getattr(s.ds, name)(times * length, **more), f"{name}({length}, **{more})"
+
+
+def filled(draws: random.Random, length: int) -> tuple[int, int]:
+    """What documents are filled up to, and a length that it divides."""
+    multiple = draws.choice([1, 1, 2, 4, 8])
+    return -(-length // multiple) * multiple, multiple
 
 
 def mixture(draws: random.Random, known: list[Source], cut: Any, batch: int) -> tuple[Any, list[Source], str]:
@@ -174,6 +184,9 @@ def options_of(draws: random.Random, batch: int, parts: list[Source], is_mixed: 
     # A function makes columns of rows, and what is not numbers it leaves as it is.
     if draws.random() < 0.3:
         options["map"] = with_draws
+    elif draws.random() < 0.4 and any(f"{cut}(" in said for cut in ("pack", "bins", "records")):
+        size = draws.choice([2, 2, 4])
+        options["context"] = (draws.randrange(size), size)
     return options
 
 

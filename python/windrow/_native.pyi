@@ -169,6 +169,7 @@ class Loader:
         world_size: SupportsIndex | None = None,
         epochs: SupportsIndex | None = None,
         group: Any = None,
+        context: tuple[SupportsIndex, SupportsIndex] | Any = None,
         whole: bool = False,
         last: Literal["repeat"] | None = None,
         skip: Sequence[tuple[SupportsIndex, SupportsIndex]] | None = None,

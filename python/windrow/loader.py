@@ -33,6 +33,7 @@ def _new(
     world_size: SupportsIndex | None = None,
     epochs: SupportsIndex | None = None,
     group: Any = None,
+    context: tuple[SupportsIndex, SupportsIndex] | Any = None,
     whole: bool = False,
     last: Literal["repeat"] | None = None,
     skip: Sequence[tuple[SupportsIndex, SupportsIndex]] | None = None,
@@ -68,6 +69,10 @@ def _new(
         epochs: the number of epochs in the run; None has no bound.
         group: a ``ProcessGroup``, or one dimension of a ``DeviceMesh`` as ``mesh["dp"]``: its ranks share each batch, and
             processes of one rank in it read the same.
+        context: ``(rank, size)`` of a context group, a ``ProcessGroup``, or one dimension of a ``DeviceMesh`` as ``mesh["cp"]``: its ranks read
+            the same rows, and each gets 1/size of every tensor ``[B, T]``, chunks ``rank`` and ``2 * size - 1 - rank`` of ``2 * size`` equal ones: of
+            the row, or of each document of ``pack(documents=True, multiple=)`` and ``bins(multiple=)``, whose ``multiple`` is one of ``2 * size``.
+            ``cu_seqlens`` and ``max_seqlen`` are of the whole row. No part of the plan: a run continues with another size.
         whole: every ``for`` begins its epoch at the first batch, as validation wants; else it continues where the last one stopped.
         last: ``"repeat"`` fills an epoch's last batch with the epoch's first samples; not with ``drop_last=False``.
         skip: ``[(from, to), …]``: positions of the run to leave out, counted over its epochs and over all ranks, ``to`` not among
@@ -91,7 +96,8 @@ def _new(
         map_name: a name for ``map`` in the plan: a state of a run with another name is refused. The function itself decides no plan.
 
     Raises:
-        ConfigError: options that would never give a batch.
+        ConfigError: options that would never give a batch; ``context`` of rows of several lengths, of a length that ``2 * size`` does not
+            divide, or of documents whose ``multiple`` it does not divide; ``context`` with ``map``.
         ConfigError: a ``for`` after the last of ``epochs``; at the first batch: initialised groups, or ``torch.distributed``
             and the environment, that name different ranks; a launcher that started more processes; a model that Megatron or a
             ``DeviceMesh`` divides over ranks, worker processes, or a host that shares samples out, and neither ``group`` nor ``rank``.

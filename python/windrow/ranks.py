@@ -15,15 +15,15 @@ from typing import Any
 from windrow.errors import ConfigError
 from windrow.failure import failure
 
-__all__ = ["check", "check_undivided", "initialised", "note"]
+__all__ = ["check", "check_undivided", "context", "initialised", "note"]
 
 Found = tuple[int, int, str]
 
 LOG = logging.getLogger("windrow.ranks")
 
 
-def check(group: Any) -> None:
-    """Refuses what is not one group of ranks.
+def check(group: Any, name: str = "group") -> None:
+    """Refuses what is not one group of ranks; ``name`` is the argument that it was given as.
 
     Raises:
         TypeError: neither a ``ProcessGroup`` nor a ``DeviceMesh``.
@@ -35,19 +35,31 @@ def check(group: Any) -> None:
             shown = ", ".join(str(name) for name in names)
             raise failure(
                 ConfigError,
-                f"group is a mesh of {group.ndim} dimensions ({shown}), expected one of them",
-                hint=f"group=mesh[{names[0]!r}], if that is the dimension over which the data is split",
+                f"{name} is a mesh of {group.ndim} dimensions ({shown}), expected one of them",
+                hint=f"{name}=mesh[{names[0]!r}], if that is the dimension over which the {'data is' if name == 'group' else 'rows are'} split",
             )
     elif _is_nobodys(group):
         raise failure(
             ConfigError,
-            "group is what new_group() gives a process that is not a member",
+            f"{name} is what new_group() gives a process that is not a member",
             hint="give each process the group that it is a member of",
         )
     elif not _is_process_group(group):
         raise TypeError(
-            f"group is a torch.distributed.ProcessGroup or one dimension of a DeviceMesh, not {type(group).__name__}"
+            f"{name} is {'two numbers (rank, size), ' if name == 'context' else ''}a torch.distributed.ProcessGroup or one dimension of a "
+            f"DeviceMesh, not {type(group).__name__}"
         )
+
+
+def context(group: Any) -> tuple[int, int]:
+    """Rank and size of a context group.
+
+    Raises:
+        TypeError, ConfigError: as ``check``.
+        ConfigError: this process is not in the group.
+    """
+    check(group, "context")
+    return _of_group(group)[:2]
 
 
 def initialised(group: Any) -> Found | None:

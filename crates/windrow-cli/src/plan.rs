@@ -12,7 +12,7 @@ use windrow::dev::store::at_home;
 use windrow::preview::tokens::{self, Tokenizer};
 use windrow::{Kind, Paths, Plan, Recipe, numbers_in};
 
-use crate::args::{Choosing, Cutting, Opening, Ordering, loader, no_text, only_token_ids, path};
+use crate::args::{Choosing, Cutting, Opening, Ordering, loader, no_text, of_row, only_token_ids, path};
 use crate::failure::Failure;
 
 /// What a plan is, for the hint where something else is found.
@@ -47,12 +47,14 @@ pub(crate) struct OfRank {
     /// Number of ranks; with --batch-size they decide the rows of a step
     #[arg(long, value_name = "W")]
     world_size: Option<u64>,
+    #[arg(long, value_name = "R/S", value_parser = context, help = of_row("context"))]
+    context: Option<(u64, u64)>,
 }
 
 impl OfRank {
     /// All rows of this number of ranks; of one rank where `None`.
     pub(crate) fn of_all(world_size: Option<u64>) -> OfRank {
-        OfRank { rank: None, world_size }
+        OfRank { rank: None, world_size, context: None }
     }
 
     /// The number of ranks, 1 where none was typed.
@@ -109,7 +111,12 @@ impl Planned {
     /// The plan opened, and its steps over all ranks.
     pub(crate) fn open(&self, of_rank: OfRank) -> Result<(Recipe, Plan, Steps), Failure> {
         let recipe = self.recipe(of_rank)?;
-        let plan = loader(&recipe, Some(0))?.plan()?;
+        let builder = loader(&recipe, Some(0))?;
+        let plan = match of_rank.context {
+            Some(context) => builder.context(context),
+            None => builder,
+        }
+        .plan()?;
         let steps = recipe.steps(&plan)?;
         Ok((recipe, plan, steps))
     }
@@ -197,6 +204,13 @@ pub(crate) fn steps(text: &str) -> Result<Range<u64>, String> {
     range
         .filter(|range| !range.is_empty())
         .ok_or_else(|| format!("{text:?}: expected steps as 100..200, without the last"))
+}
+
+/// The parser of a rank of a context group: `0/2`.
+fn context(text: &str) -> Result<(u64, u64), String> {
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let numbers = text.split_once('/').and_then(|(rank, size)| number(rank).zip(number(size)));
+    numbers.ok_or_else(|| format!("{text:?}: expected a rank and the number of ranks, as 0/2"))
 }
 
 /// Refuses a plan beside a view: it would be opened as data, and the error be about series.

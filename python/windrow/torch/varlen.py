@@ -16,7 +16,7 @@ __all__ = ["varlen"]
 _PER_POSITION = ("input_ids", "labels", "loss_masks", "position_ids", "segment_ids")
 
 
-def varlen(batch: Mapping[str, Any], names: Literal["transformers"] | None = None) -> dict[str, Any]:
+def varlen(batch: Mapping[str, Any], names: Literal["transformers"] | None = None, *, context: int = 1) -> dict[str, Any]:
     """A batch of ``pack(documents=True)`` or ``bins`` as one row without padding.
 
     Gives ``input_ids``, ``labels``, ``loss_masks``, ``position_ids`` and ``segment_ids``, as far as the batch has them, each
@@ -30,7 +30,11 @@ def varlen(batch: Mapping[str, Any], names: Literal["transformers"] | None = Non
     first label is -100, as the token before it is of another. Those models find the documents in batches of one row only, and
     shift labels themselves.
 
+    ``context`` is the size of the context group, of a batch of ``Loader(context=)``: tokens are then those of this rank, and ``cu_seqlens`` and
+    ``max_seqlen`` those of whole documents, as Transformer Engine takes them.
+
     Raises:
+        ConfigError: a batch of a context group without its size, or with ``names``;
         ConfigError: a batch without ``cu_seqlens``, or one sample instead of a batch; for transformers labels that are not the
             inputs, which would be shifted twice; other names.
 
@@ -57,6 +61,13 @@ def varlen(batch: Mapping[str, Any], names: Literal["transformers"] | None = Non
     ends = torch.as_tensor(batch["cu_seqlens"])
     if ends.dim() != 2:
         raise failure(ConfigError, "one sample, expected a batch", hint="take batches of a loader, or of view.batch([…])")
+    longest = max((torch.as_tensor(batch[name]).shape[1] for name in _PER_POSITION if name in batch), default=0)
+    if len(ends) and longest and (int(ends.max()) > longest * context or (names and context > 1)):
+        raise failure(
+            ConfigError,
+            f"rows of {longest} positions whose documents end at {int(ends.max())}: the part of a rank of a context group",
+            hint="varlen(batch, context=size); transformers' models take whole rows",
+        )
     lengths = ends.diff(dim=1).flatten()
     lengths = lengths[lengths > 0]
     cu_seqlens = torch.zeros(len(lengths) + 1, dtype=torch.int32, device=ends.device)
@@ -65,7 +76,7 @@ def varlen(batch: Mapping[str, Any], names: Literal["transformers"] | None = Non
     for name in _PER_POSITION:
         if name in batch:
             values = torch.as_tensor(batch[name])
-            is_real = torch.arange(values.shape[1], device=values.device) < ends[:, -1:].to(values.device)
+            is_real = torch.arange(values.shape[1], device=values.device) < (ends[:, -1:] // context).to(values.device)
             out[name] = values.flatten() if bool(is_real.all()) else values[is_real]
     out |= {"cu_seqlens": cu_seqlens, "max_seqlen": int(lengths.max()) if len(lengths) else 0}
     return out if names is None else _of_transformers(out, lengths)

@@ -15,7 +15,7 @@ use windrow::format::Options;
 use windrow::preview::tokens;
 use windrow::{CHOOSING, Dataset, Paths};
 
-pub(crate) use self::order::{Ordering, loader, shuffle};
+pub(crate) use self::order::{Ordering, loader, of_row, shuffle};
 pub(crate) use self::view::{Cutting, of_view};
 use crate::codes::are_codes;
 use crate::failure::Failure;

@@ -31,8 +31,8 @@ pub(crate) struct Ordering {
     map_name: Option<String>,
 }
 
-// What the table of loaders says of it.
-fn of_row(name: &str) -> String {
+/// What the table of loaders says of an option.
+pub(crate) fn of_row(name: &str) -> String {
     LOADER.iter().find(|row| row.name == name).map(options::help).unwrap_or_default()
 }
 

@@ -24,7 +24,7 @@ use crate::loader::batches::Batches;
 use crate::loader::blocks::shuffle;
 use crate::loader::delivery::Delivery;
 use crate::loader::mapped::{Mapped, Spent};
-use crate::loader::ranks::{Found, Ranks};
+use crate::loader::ranks::{Found, Ranks, context};
 use crate::loader::running::Running;
 use crate::python::dtype::AnyDType;
 use crate::python::error::{OrRaise, raise};
@@ -55,13 +55,19 @@ impl Loader {
         let views: Vec<_> = plan.feeds().iter().map(|feed| feed.view().describe()).collect();
         let rows = shown::count(steps.global_batch_size);
         let Found { shard, by } = self.running().rank(py)?;
+        let context = self.running().builder(py)?.context_group();
+        let context =
+            context.map_or(String::new(), |(rank, size)| format!(", rank {rank} of {size} of each row"));
         let in_epoch = match steps.in_epoch(plan.sampler(), epoch) {
             Some(n) => format!("{} batches", shown::count(n)),
             None => "no end".to_string(),
         };
         Ok(vec![
             ("view", views.join(" + ")),
-            ("batch", format!("{rows} rows, rank {} of {} ({by})", shard.rank(), shard.world_size())),
+            (
+                "batch",
+                format!("{rows} rows, rank {} of {} ({by}){context}", shard.rank(), shard.world_size()),
+            ),
             ("order", format!("{}, seed {}", plan.sampler().describe(), plan.seed())),
             (
                 "epoch",
@@ -437,6 +443,7 @@ given! {
         world_size: Option<Count>,
         epochs: Option<Count>,
         group: Option<Py<PyAny>>,
+        context: Option<Bound<'py, PyAny>>,
         whole: bool,
         last: Option<String>,
         skip: Option<Vec<(Count, Count)>>,
@@ -485,6 +492,14 @@ pub(crate) fn _loader(
         .num_threads(given.num_threads.map(Count::size))
         .prefetch(given.prefetch.size())
         .map_name(given.map_name.as_deref());
+    let builder = match &given.context {
+        Some(_) if given.map.is_some() => {
+            let error = Error::config("map= and context= are given: a function would get a part of each row");
+            return Err(raise(py, &error.field("context").hint("leave one of them out")));
+        }
+        Some(given) => builder.context(context(given)?),
+        None => builder,
+    };
     if let (None, Some(name)) = (&given.map, &given.map_name) {
         let error = Error::config(format!("map_name={name:?} names no function"));
         return Err(raise(py, &error.field("map_name").hint("give map= too")));

@@ -3,7 +3,9 @@
 
 use std::sync::OnceLock;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
 use windrow_core::Error;
 use windrow_core::sampler::Shard;
 
@@ -100,6 +102,22 @@ impl Ranks {
         }
         Ok(Found { shard, by })
     }
+}
+
+/// The rank of a context group and its size: two numbers, or what a group says.
+pub(crate) fn context(given: &Bound<'_, PyAny>) -> PyResult<(u64, u64)> {
+    if given.is_instance_of::<PyTuple>() || given.is_instance_of::<PyList>() {
+        let numbers: Vec<Count> = given.extract()?;
+        return match numbers[..] {
+            [rank, size] => Ok((rank.0, size.0)),
+            _ => {
+                let found = numbers.len();
+                Err(PyTypeError::new_err(format!("context is two numbers, (rank, size), not {found}")))
+            }
+        };
+    }
+    let found = given.py().import("windrow.ranks")?.call_method1("context", (given,))?;
+    found.extract()
 }
 
 /// The rank that two arguments name; all ranks, where none is given.

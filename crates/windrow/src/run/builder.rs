@@ -4,6 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use windrow_core::Result;
+use windrow_core::collate::Context;
 use windrow_core::loader::{BatchSize, Loader, Options};
 use windrow_core::plan::{LastBatch, Plan};
 use windrow_core::sampler::{Order, Shard};
@@ -35,6 +36,7 @@ pub struct LoaderBuilder {
     num_threads: Option<usize>,
     prefetch: usize,
     map_name: Option<String>,
+    context: Option<(u64, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -71,6 +73,7 @@ impl LoaderBuilder {
             num_threads: None,
             prefetch: 4,
             map_name: None,
+            context: None,
         }
     }
 
@@ -175,6 +178,31 @@ impl LoaderBuilder {
         self
     }
 
+    /// A rank of a context group and the size of that group, whose ranks share each row: this one gets two chunks of it, or of each
+    /// document where documents are apart, as context parallelism divides sequences. It decides no plan, and is no part of the recipe.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("tokens.bin");
+    /// std::fs::write(&path, (0..9u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>()).unwrap();
+    /// let view = windrow::open(&path)?.pack(8)?;
+    /// let mut loader = view.loader().batch_size(1).rank(0, 1).context((0, 2)).build()?;
+    /// let batch = loader.next_batch().unwrap()?;
+    /// assert_eq!(batch.get::<i64>("input_ids")?, [0, 1, 6, 7]);
+    /// assert_eq!(batch.get::<i64>("labels")?, [1, 2, 7, 8]);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    #[must_use]
+    pub fn context(mut self, rank_and_size: (u64, u64)) -> Self {
+        self.context = Some(rank_and_size);
+        self
+    }
+
+    /// The rank of a context group and its size, where there is one.
+    pub fn context_group(&self) -> Option<(u64, u64)> {
+        self.context
+    }
+
     /// The names of a mixture's parts, in the order of their numbers; none of a view by itself.
     pub fn part_names(&self) -> &[String] {
         match &self.from {
@@ -186,7 +214,7 @@ impl LoaderBuilder {
     /// The pure function without the loader.
     ///
     /// # Errors
-    /// `Config` where blocks do not fit the view or its number of samples; `Mismatch` when the views of a mixture have different
+    /// `Config` where blocks do not fit the view or its number of samples, or a context group its rows; `Mismatch` when the views of a mixture have different
     /// tensors.
     pub fn plan(&self) -> Result<Plan> {
         let orders = self.orders()?;
@@ -202,7 +230,11 @@ impl LoaderBuilder {
             }
             From::Mixed(mixture) => mixture.plan(&orders, self.seed, self.global_batch()?),
         };
-        plan?.skipping(&self.skip)?.mapped(self.map_name.as_deref())
+        let plan = plan?.skipping(&self.skip)?.mapped(self.map_name.as_deref())?;
+        let Some((rank, size)) = self.context else { return Ok(plan) };
+        let context = Context::new(rank, size)?;
+        self.parts().iter().try_for_each(|samples| samples.recipe().view.check_context(context))?;
+        plan.in_context(context)
     }
 
     /// Whether the order depends on the number of ranks: blocks whose numbers are chosen for the batch of all of them, or batches

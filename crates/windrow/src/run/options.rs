@@ -24,6 +24,8 @@ pub static LOADER: &[OptionRow] = option_rows! {
     rank: Takes::Number("R");
     /// Number of ranks.
     world_size: Takes::Number("W");
+    /// Rank R of a context group of S ranks, which share each row: only its part of the rows.
+    context: Takes::Text("R/S");
     /// The number of epochs in the run; without it, the run has no end.
     epochs: Takes::Number("N");
     /// Threads that assemble batches ahead, 0 for none.
