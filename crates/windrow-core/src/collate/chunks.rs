@@ -108,7 +108,10 @@ impl Chunks {
             let fitting = (length / needed * needed).max(needed);
             return Err(Error::config(format!("@context={context}@ of rows of {length} positions"))
                 .field("context")
-                .hint(format!("{} ranks need rows of a multiple of {needed}: choose a length of {fitting}", context.size())));
+                .hint(format!(
+                    "{} ranks need rows of a multiple of {needed}: choose a length of {fitting}",
+                    context.size()
+                )));
         }
         if let Some(multiple) = self.shape.multiple.filter(|multiple| !multiple.is_multiple_of(needed)) {
             return Err(not_filled(context, multiple));
@@ -196,7 +199,9 @@ impl Chunks {
         let given = (at + n).min(end);
         let labelled = (at + n.saturating_sub(labels.ahead())).min(end);
         for part in [Part::Inputs, Part::Labels] {
-            if let Some(field) = self.field_of(part).filter(|_| part == Part::Inputs || labels == Labels::Same) {
+            if let Some(field) =
+                self.field_of(part).filter(|_| part == Part::Inputs || labels == Labels::Same)
+            {
                 fill_value(&mut row.bytes(field)[given * size..end * size], dtype, pad);
             }
         }
@@ -215,7 +220,14 @@ impl Chunks {
         }
     }
 
-    fn fill_border(&self, border: Border, field: usize, sample: &Sample<'_>, row: &mut Row<'_>, ends: &[usize]) -> Result<()> {
+    fn fill_border(
+        &self,
+        border: Border,
+        field: usize,
+        sample: &Sample<'_>,
+        row: &mut Row<'_>,
+        ends: &[usize],
+    ) -> Result<()> {
         if matches!(border, Border::Starts | Border::Longest) {
             border.fill(row, field, ends);
             return Ok(());
@@ -234,10 +246,15 @@ impl Chunks {
                 (_, None) => row.numbers::<i32>(field)[places].fill(0),
                 (_, Some(_)) => {
                     let before = if self.positions == Positions::Document { chunk.before } else { 0 };
-                    let first = i32::try_from(before.saturating_add(chunk.of)).ok().map(|_| (before + chunk.start) as i32);
+                    let first = i32::try_from(before.saturating_add(chunk.of))
+                        .ok()
+                        .map(|_| (before + chunk.start) as i32);
                     let first = first.ok_or_else(|| {
-                        Error::config(format!("position {} does not fit int32", before.saturating_add(chunk.of)))
-                            .hint("count positions from the start of the block")
+                        Error::config(format!(
+                            "position {} does not fit int32",
+                            before.saturating_add(chunk.of)
+                        ))
+                        .hint("count positions from the start of the block")
                     })?;
                     let out = &mut row.numbers::<i32>(field)[places];
                     out.iter_mut().zip(first..).for_each(|(place, position)| *place = position);

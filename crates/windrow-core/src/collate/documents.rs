@@ -141,8 +141,8 @@ impl Documents {
         Ok(self.with(parts))
     }
 
-    /// The same rows of documents that are filled up to a multiple. There a document is a record, whatever tokens it holds: `pad` is the
-    /// input of positions that fill it, `ignore_index` their label.
+    /// Assembles documents that are filled up to a multiple. There a document is a record, whatever tokens it holds: `pad` is the input of
+    /// positions that fill it, `ignore_index` their label.
     ///
     /// # Errors
     /// `Config` for a `pad` that the dtype cannot hold.

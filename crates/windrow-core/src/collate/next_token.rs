@@ -273,9 +273,11 @@ impl Collate for NextToken {
 
     fn in_context(&self, context: Context) -> Result<Arc<dyn Collate>> {
         if self.to_longest || self.mask_nan || self.learn_from > 0 || self.own.is_some() {
-            return Err(Error::config(format!("@context={context}@ of rows of series, or of several lengths"))
-                .field("context")
-                .hint("rows of token IDs that all have the same length are divided"));
+            return Err(Error::config(format!(
+                "@context={context}@ of rows of series, or of several lengths"
+            ))
+            .field("context")
+            .hint("rows of token IDs that all have the same length are divided"));
         }
         let is_masked = self.mask != Mask::None;
         let shape = RowShape {

@@ -106,7 +106,7 @@ impl Segments {
         Ok(self.with_fields())
     }
 
-    /// The same rows of records that are filled up to a multiple. The label of positions that fill one is [`Labels::IGNORED`], of
+    /// Assembles records that are filled up to a multiple. The label of positions that fill one is [`Labels::IGNORED`], of
     /// fractions the padding value.
     ///
     /// # Errors

@@ -106,11 +106,7 @@ impl Bins {
     /// # Errors
     /// `Config` when `length` is 0 or above 2^28, for a multiple that does not divide it, or where there are 2^32 - 1 records or more of
     /// unequal length; what the lengths say.
-    pub fn new(
-        lengths: Arc<dyn Lengths>,
-        length: impl Into<RowLength>,
-        strategy: Strategy,
-    ) -> Result<Self> {
+    pub fn new(lengths: Arc<dyn Lengths>, length: impl Into<RowLength>, strategy: Strategy) -> Result<Self> {
         Bins::with(lengths, length, strategy, Overlong::Cut, None, true)
     }
 
@@ -153,7 +149,18 @@ impl Bins {
             None => listed(&*lengths, slot, (strategy, scope), most)?,
         };
         let label = u64::from(is_next);
-        Ok(Bins { lengths, length, label, strategy, overlong, scope, n_overlong, share, layout, max_segments })
+        Ok(Bins {
+            lengths,
+            length,
+            label,
+            strategy,
+            overlong,
+            scope,
+            n_overlong,
+            share,
+            layout,
+            max_segments,
+        })
     }
 
     /// Bins of the same shape in each pass, whose records change places, of the arguments of [`Bins::with`]: a *class* is a run of nearly equal
@@ -199,7 +206,18 @@ impl Bins {
         let max_segments = rows.most();
         let layout = Layout::Reshuffled { full, rows };
         let label = u64::from(is_next);
-        Ok(Bins { lengths, length, label, strategy, overlong, scope, n_overlong, share, layout, max_segments })
+        Ok(Bins {
+            lengths,
+            length,
+            label,
+            strategy,
+            overlong,
+            scope,
+            n_overlong,
+            share,
+            layout,
+            max_segments,
+        })
     }
 
     /// Records in the bin that holds most of them; 0 where there is no bin.
