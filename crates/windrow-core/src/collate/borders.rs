@@ -1,7 +1,21 @@
 //! The fields of rows that keep documents apart: where each begins and ends, as attention within documents takes it.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Field, Row};
 use crate::array::DType;
+
+/// What `position_ids` count from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Positions {
+    /// The first value of the document in this block.
+    #[default]
+    Block,
+    /// The first value of the document, in whichever block it is.
+    Document,
+}
 
 /// A field of rows that keep documents apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,24 +11,12 @@ use super::chosen::chosen;
 use super::chunks::{RowShape, not_filled};
 use super::learned::Learned;
 use super::starts::{mark_after, mark_starts, runs, values_before};
-use super::{Chunks, Collate, Context, Field, Labels, Row, Sample, Scratch};
+use super::{Chunks, Collate, Context, Field, Labels, Positions, Row, Sample, Scratch};
 use crate::array::DType;
 use crate::error::{Error, Result};
 use crate::record::Piece;
 use crate::source::Schema;
 use crate::values::{copy_span, fill_value, write_value};
-
-/// What `position_ids` count from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Positions {
-    /// The first value of the document in this block.
-    #[default]
-    Block,
-    /// The first value of the document, in whichever block it is.
-    Document,
-}
 
 /// How documents are kept apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

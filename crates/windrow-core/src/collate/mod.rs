@@ -26,12 +26,13 @@ mod starts;
 
 pub use batch::{Batch, Field, List, Pool, Row};
 pub use beside::{Beside, BesideField, ScaledBy};
+pub use borders::Positions;
 pub use calendar::{Frequency, TimeFeature};
 pub use chunks::{Chunk, Chunks};
 pub use codes::{Codes, CodesLayout, Delays, Example, Masks, Tags, TextCut, Undelayed};
 pub use context::Context;
 pub use covariates::{Covariate, Covariates, OfSeries};
-pub use documents::{Documents, DocumentsLayout, Positions};
+pub use documents::{Documents, DocumentsLayout};
 pub use labels::Labels;
 pub use learned::{LOSS_MASK_TRACK, LOSS_TRACK, is_mask, learned, mask_columns};
 pub use moments::Moment;

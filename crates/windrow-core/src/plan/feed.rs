@@ -439,7 +439,7 @@ fn touch(sample: &Sample<'_>) {
     const VALUES: u64 = 32;
     let mut spans = sample.pieces.iter().filter_map(|piece| match piece {
         Piece::Read(span) => Some(*span),
-        Piece::Value(_) => None,
+        Piece::Value(_) | Piece::Fill(_) => None,
     });
     if let Some(first) = spans.next() {
         sample.source.touch(first);
