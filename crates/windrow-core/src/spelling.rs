@@ -112,6 +112,8 @@ pub const NAMES: &[(&str, &str, &str)] = &[
     ("as_dtype", "dtype", "dtype"),
     // The columns of the view of rows; `columns` are those that are opened.
     ("row_columns", "columns", "columns"),
+    // Of batches; `multiple` is that of documents in a row.
+    ("batch_multiple", "multiple", "multiple"),
 ];
 
 static FRONTEND: RwLock<Frontend> = RwLock::new(Frontend::Rust);

@@ -91,6 +91,18 @@ pub trait Collate: Send + Sync {
         Err(Error::config(format!("@context={context}@ of rows that are not divided")).field("context"))
     }
 
+    /// Positions of the row of a sample that reads this many values, where a batch is as long as its longest row; `None` where all
+    /// rows are equally long.
+    fn row_length(&self, values: u64) -> Option<u64> {
+        let _ = values;
+        None
+    }
+
+    /// The same tensors, as long as the longest row of their batch, of a layout that can be so and is not.
+    fn to_longest(&self) -> Option<Arc<dyn Collate>> {
+        None
+    }
+
     /// How whole records leave, where there are no tensors to fill: then [`Collate::fill`] is not called.
     fn rows(&self) -> Option<&Rows> {
         None

@@ -177,6 +177,11 @@ impl Collate for NextToken {
         Ok(self.fields_of(longest.clamp(1, self.length)))
     }
 
+    fn row_length(&self, values: u64) -> Option<u64> {
+        let filled = values.saturating_sub(self.labels.ahead() as u64);
+        self.to_longest.then(|| filled.clamp(1, self.length as u64))
+    }
+
     fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()> {
         let channels = self.channels.unwrap_or(1);
         let size = self.dtype.size() * channels;

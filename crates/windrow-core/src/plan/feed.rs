@@ -119,6 +119,13 @@ impl Feed {
         Feed { runs: Some((runs, view)), ..self }
     }
 
+    /// Has the rows of a batch as long as the longest of them, where the layout can have them so.
+    #[must_use]
+    pub fn to_longest(self) -> Feed {
+        let collate = self.collate.to_longest().unwrap_or_else(|| self.collate.clone());
+        Feed { collate, ..self }
+    }
+
     /// Says which stores the source lies in, so that a loader can tell what they were asked for.
     #[must_use]
     pub fn stored_in(self, stores: StoreSet) -> Feed {

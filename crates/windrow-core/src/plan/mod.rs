@@ -1,6 +1,7 @@
 //! The pure function: (plan, seed, epoch, positions) → batch. Its identity, and its inverse.
 
 mod alike;
+mod budget;
 mod compared;
 mod covered;
 mod cursor;
@@ -16,6 +17,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use budget::row_lengths;
 pub use compared::{OtherStep, Run, first_difference};
 pub use covered::{Covered, CoveredFile, CoveredPart};
 pub(crate) use cursor::in_run;

@@ -1,8 +1,11 @@
 //! From one batch to the next: which positions, and which of their rows belong to this rank.
 
+mod batches;
+
 use std::num::NonZeroU64;
 use std::ops::Range;
 
+use self::batches::{Cuts, no_samples};
 use super::cursor::{Cursor, in_run, kept, kept_until, past_skip};
 use super::filling::Filling;
 use crate::error::{Error, Kind, Result};
@@ -66,7 +69,7 @@ impl Step {
 /// The rule from one step to the next.
 #[derive(Clone, Copy, Debug)]
 pub struct Steps {
-    /// Rows of a batch over all ranks.
+    /// Rows of a batch over all ranks; about so many, where the order says itself where batches end.
     pub global_batch_size: u64,
     /// This rank among all.
     pub shard: Shard,
@@ -83,6 +86,9 @@ impl Steps {
     /// # Errors
     /// `Config`; `Mismatch` for a batch size or a cursor that does not fit the order.
     pub fn check(&self, sampler: &dyn Sampler, cursor: Cursor) -> Result<()> {
+        if let Some(batches) = sampler.batches() {
+            return self.check_own(sampler, batches, cursor);
+        }
         if self.global_batch_size == 0 {
             return Err(Error::config("a batch size of 0"));
         }
@@ -99,8 +105,7 @@ impl Steps {
             self.check_batches(sampler, rows, cursor)?;
         }
         match sampler.len(0) {
-            Some(0) => Err(Error::config("the view has no samples")
-                .hint("choose a shorter length; @coverage@ counts what it leaves out")),
+            Some(0) => Err(no_samples()),
             Some(len) if self.last == LastBatch::Drop && len < self.global_batch_size => Err(Error::config(format!(
                 "an epoch has {len} samples, a batch over all ranks needs {}: @dropping_last@ there would never be one",
                 self.global_batch_size
@@ -192,10 +197,11 @@ impl Steps {
             let len = sampler.len(cursor.epoch).unwrap_or(u64::MAX);
             let end = kept_until(sampler, cursor).min(len);
             let left = end.saturating_sub(cursor.samples);
-            let (rows, n_repeated) = match (left, self.last) {
-                (left, _) if left >= self.global_batch_size => (self.global_batch_size, 0),
-                (1.., LastBatch::Keep) => (left, 0),
-                (1.., LastBatch::Repeat) => (self.global_batch_size, self.global_batch_size - left),
+            let (rows, n_repeated) = match (Cuts::new(self, sampler, cursor.epoch), left) {
+                (Cuts::Own(own), 1..) if own.is_kept(cursor.samples) => (own.rows(cursor.samples, end), 0),
+                (Cuts::Even { rows, .. }, left) if left >= rows => (rows, 0),
+                (Cuts::Even { last: LastBatch::Keep, .. }, 1..) => (left, 0),
+                (Cuts::Even { rows, last: LastBatch::Repeat }, 1..) => (rows, rows - left),
                 _ if end < len => {
                     cursor.samples = end;
                     continue;
@@ -239,22 +245,25 @@ impl Steps {
 
     // Where step `number` of an epoch begins.
     fn place_in_epoch(&self, sampler: &dyn Sampler, epoch: u64, number: u64) -> Option<Cursor> {
+        let cuts = Cuts::new(self, sampler, epoch);
         let mut left = number;
         for positions in kept(sampler, epoch) {
-            let n = self.batches(positions.end - positions.start);
-            if left < n {
-                let samples = positions.start.checked_add(left.checked_mul(self.global_batch_size)?)?;
+            if let Some(samples) = cuts.start(&positions, left) {
                 return Some(Cursor { epoch, samples });
             }
-            left -= n;
+            left = left.checked_sub(cuts.count(&positions))?;
         }
         None
     }
 
-    // Where step `number` of the run begins: epochs are equally long but for those that are skipped in part or in whole.
+    // Where step `number` of the run begins: epochs are equally long but for those that are skipped in part or in whole, and for those
+    // of an order that says itself where batches end.
     fn place_in_run(&self, sampler: &dyn Sampler, number: u64) -> Option<Cursor> {
         let Some(len) = sampler.len(0) else { return self.place_in_epoch(sampler, 0, number) };
-        let in_whole = self.batches(len);
+        if sampler.batches().is_some() {
+            return self.place_epoch_by_epoch(sampler, len, number);
+        }
+        let in_whole = Cuts::new(self, sampler, 0).count(&(0..len));
         let (mut left, mut epoch) = (number, 0u64);
         loop {
             let begins = u128::from(epoch) * u128::from(len);
@@ -272,36 +281,45 @@ impl Steps {
                 return self.place_in_epoch(sampler, epoch, left);
             }
             left -= n;
-            // A skip over many epochs is gone past at once.
-            let begins = u128::from(epoch) * u128::from(len);
-            let over = skip.filter(|skip| u128::from(skip.start) <= begins);
-            epoch = over.map_or(0, |skip| skip.end / len).max(epoch.checked_add(1)?);
+            epoch = past_whole_skip(sampler, len, epoch)?;
         }
     }
 
-    // How many batches `n` consecutive positions make.
-    fn batches(&self, n: u64) -> u64 {
-        match self.last {
-            LastBatch::Drop => n / self.global_batch_size,
-            LastBatch::Keep | LastBatch::Repeat => n.div_ceil(self.global_batch_size),
+    fn place_epoch_by_epoch(&self, sampler: &dyn Sampler, len: u64, number: u64) -> Option<Cursor> {
+        let most = self.epochs.into_iter().chain(sampler.epochs()).min();
+        let (mut left, mut epoch) = (number, 0);
+        while most.is_none_or(|most| epoch < most) {
+            let n = self.in_epoch(sampler, epoch)?;
+            if left < n {
+                return self.place_in_epoch(sampler, epoch, left);
+            }
+            left -= n;
+            epoch = past_whole_skip(sampler, len, epoch)?;
         }
+        None
     }
 
     /// Steps in one epoch; `None` when it never ends.
     pub fn in_epoch(&self, sampler: &dyn Sampler, epoch: u64) -> Option<u64> {
         sampler.len(epoch)?;
-        Some(kept(sampler, epoch).iter().map(|positions| self.batches(positions.end - positions.start)).sum())
+        let cuts = Cuts::new(self, sampler, epoch);
+        Some(kept(sampler, epoch).iter().map(|positions| cuts.count(positions)).sum())
     }
 
     /// The number of the step that an epoch's position is first delivered in, counted from the start of the run, as
     /// [`Steps::find`] counts; `None` where none delivers it.
     pub fn number(&self, sampler: &dyn Sampler, epoch: u64, position: u64) -> Option<u64> {
         let (here, _) = self.places(sampler, epoch, position).next()?;
-        let before = match sampler.skips().is_empty() {
+        let before = match sampler.skips().is_empty() && sampler.batches().is_none() {
             true => self.in_epoch(sampler, 0).unwrap_or(0).checked_mul(epoch)?,
             false => (0..epoch).map(|epoch| self.in_epoch(sampler, epoch).unwrap_or(0)).sum(),
         };
         before.checked_add(here)
+    }
+
+    /// The row of its batch over all ranks that a position of an epoch has, also where that batch is left out; skips do not count.
+    pub fn row(&self, sampler: &dyn Sampler, epoch: u64, position: u64) -> u64 {
+        Cuts::new(self, sampler, epoch).row(position)
     }
 
     /// Where a position of an epoch is delivered, as (step in the epoch, row of the batch over all ranks): nowhere when
@@ -312,20 +330,31 @@ impl Steps {
         epoch: u64,
         position: u64,
     ) -> impl Iterator<Item = (u64, u64)> + use<> {
-        let batch = self.global_batch_size;
+        let (cuts, len) = (Cuts::new(self, sampler, epoch), sampler.len(epoch).unwrap_or(u64::MAX));
         let mut found = Vec::new();
         let mut steps_before = 0;
         for positions in kept(sampler, epoch) {
-            let n = self.batches(positions.end - positions.start);
-            let end = positions.start.saturating_add(n.saturating_mul(batch));
-            let once = positions.contains(&position).then_some(position).filter(|at| *at < end);
+            let once = positions.contains(&position).then_some(position);
             // The last batch of the positions in a row is filled with the epoch's first.
-            let again = (self.last == LastBatch::Repeat)
-                .then(|| Filling::new(sampler, epoch, positions.end).places(position, end));
-            let here = once.into_iter().chain(again.into_iter().flatten()).map(|at| at - positions.start);
-            found.extend(here.map(|at| (steps_before + at / batch, at % batch)));
-            steps_before += n;
+            let again = (self.last == LastBatch::Repeat).then(|| {
+                let n = cuts.count(&positions);
+                let end = positions.start.saturating_add(n.saturating_mul(self.global_batch_size));
+                Filling::new(sampler, epoch, positions.end).places(position, end)
+            });
+            let here = once.into_iter().chain(again.into_iter().flatten());
+            let here = here.filter_map(|at| cuts.place(&positions, at));
+            found.extend(here.map(|(step, row)| (steps_before + step, row)));
+            // Nothing comes behind the last positions, and to count them may take long.
+            steps_before += if positions.end < len { cuts.count(&positions) } else { 0 };
         }
         found.into_iter()
     }
+}
+
+// The epoch after one, or where a skip over many of them ends, which is gone past at once.
+fn past_whole_skip(sampler: &dyn Sampler, len: u64, epoch: u64) -> Option<u64> {
+    let begins = u128::from(epoch) * u128::from(len);
+    let over =
+        sampler.skips().iter().find(|skip| u128::from(skip.end) > begins && u128::from(skip.start) <= begins);
+    Some(over.map_or(0, |skip| skip.end / len).max(epoch.checked_add(1)?))
 }

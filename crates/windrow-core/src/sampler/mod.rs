@@ -1,6 +1,8 @@
 //! In which order samples come: (epoch, position) → sample, by arithmetic. No IO, no clock, no generator state.
 
+mod batches;
 mod blocks;
+mod budget;
 mod described;
 mod grouped;
 mod mix;
@@ -14,7 +16,9 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 
 pub use crate::permutation::Permutation;
+pub use batches::Batches;
 pub use blocks::{BlockShape, Blocks};
+pub use budget::{Budget, Budgeted, RowLengths, pool_of};
 pub use described::{Change, Described};
 pub use grouped::Grouped;
 pub(crate) use mix::ROWS;
@@ -68,6 +72,17 @@ pub trait Sampler: Send + Sync {
     /// How many of an epoch's first positions are of each view.
     fn samples_of_views(&self, positions: u64) -> Vec<u64> {
         vec![positions]
+    }
+
+    /// The same of one epoch, in an order in which it depends on that.
+    fn samples_of_views_in(&self, epoch: u64, positions: u64) -> Vec<u64> {
+        let _ = epoch;
+        self.samples_of_views(positions)
+    }
+
+    /// Where batches begin and end, in an order that says so itself: nobody else cuts it then.
+    fn batches(&self) -> Option<&dyn Batches> {
+        None
     }
 
     /// Positions of the run that are left out, counted over its epochs: ascending, apart from each other.

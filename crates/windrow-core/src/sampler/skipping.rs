@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Described, Sampler, Turn};
+use super::{Batches, Described, Sampler, Turn};
 use crate::error::{Error, Result};
 
 /// Another order, without some positions of the run: position `p` of epoch `e` is number `e * len + p`.
@@ -62,6 +62,14 @@ impl Sampler for Skipping {
 
     fn samples_of_views(&self, positions: u64) -> Vec<u64> {
         self.inner.samples_of_views(positions)
+    }
+
+    fn samples_of_views_in(&self, epoch: u64, positions: u64) -> Vec<u64> {
+        self.inner.samples_of_views_in(epoch, positions)
+    }
+
+    fn batches(&self) -> Option<&dyn Batches> {
+        self.inner.batches()
     }
 
     fn described(&self, before: u64) -> Described {

@@ -69,6 +69,12 @@ impl View for Crop {
         Ok(())
     }
 
+    fn values(&self, first: u64, out: &mut [u64]) -> Result<()> {
+        self.lengths.lengths(first, out)?;
+        out.iter_mut().for_each(|values| *values = (*values).min(self.length));
+        Ok(())
+    }
+
     fn samples_of(&self, record: u64, _pass: Pass) -> Result<Range<u64>> {
         lengths::check_record(record, self.len())?;
         Ok(record..record + u64::from(self.lengths.length(record)? > 0 || self.keeps_empty))

@@ -42,6 +42,20 @@ pub trait View: Send + Sync {
     /// `OutOfRange`; `Corrupt` when an index on disk is wrong at one of the records.
     fn pieces(&self, sample: u64, draw: Draw, out: &mut Vec<Piece>) -> Result<()>;
 
+    /// How many values the samples from `first` on read, one number for each place of `out`; the same in every pass.
+    ///
+    /// # Errors
+    /// As for [`View::pieces`].
+    fn values(&self, first: u64, out: &mut [u64]) -> Result<()> {
+        let mut pieces = Vec::new();
+        for (sample, values) in (first..).zip(out) {
+            pieces.clear();
+            self.pieces(sample, Draw::new(0, 0, 0, sample), &mut pieces)?;
+            *values = pieces.iter().map(Piece::len).sum();
+        }
+        Ok(())
+    }
+
     /// Asks the processor for what says which pieces `sample` has: they are asked for soon.
     fn touch(&self, _sample: u64) {}
 

@@ -57,6 +57,12 @@ impl View for Records {
         Ok(())
     }
 
+    fn values(&self, first: u64, out: &mut [u64]) -> Result<()> {
+        self.lengths.lengths(first, out)?;
+        out.iter_mut().for_each(|values| *values = (*values).min(self.values));
+        Ok(())
+    }
+
     fn samples_of(&self, record: u64, _pass: Pass) -> Result<Range<u64>> {
         lengths::check_record(record, self.len())?;
         Ok(record..record + u64::from(self.lengths.length(record)? > 0))

@@ -6,6 +6,8 @@ mod alone;
 #[cfg(test)]
 mod blocks;
 #[cfg(test)]
+mod budget;
+#[cfg(test)]
 mod cache;
 #[cfg(test)]
 mod collate;

@@ -162,8 +162,13 @@ impl Codes {
         }
     }
 
+    // Positions of a row of this many frames: BOS and EOS are two.
+    fn row_of(&self, frames: usize) -> usize {
+        frames + 2 + if self.layout.keep_tail { self.delays.most() } else { 0 }
+    }
+
     fn fields_of(&self, frames: usize) -> Arc<[Field]> {
-        let rows = frames + 2 + if self.layout.keep_tail { self.delays.most() } else { 0 };
+        let rows = self.row_of(frames);
         let text = self.text_length;
         let dense = |field| (self.layout.masks == Masks::Dense).then_some(field);
         let lengths = |field| (self.layout.masks == Masks::Lengths).then_some(field);
@@ -366,6 +371,10 @@ impl Collate for Codes {
     fn fields(&self, samples: &mut dyn Iterator<Item = Sample<'_>>) -> Result<Arc<[Field]>> {
         let frames = |sample: Sample<'_>| sample.pieces.iter().map(Piece::len).max().unwrap_or(0);
         Ok(self.fields_of(self.checked(samples.map(frames).max().unwrap_or(0))?))
+    }
+
+    fn row_length(&self, values: u64) -> Option<u64> {
+        usize::try_from(values).ok().map(|frames| self.row_of(frames) as u64)
     }
 
     fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()> {
