@@ -147,6 +147,7 @@ OTHER_FLAGS = {
     ("codes", "codebook_size"): "codebook",  # the size that the pages of `report` show
     ("windows", "channels"): "window_channels",  # a number of channels, of codes
     ("rows", "columns"): "row_columns",  # the columns that are opened
+    ("loader", "multiple"): "batch_multiple",  # that of documents in a row
     ("open", "tokenizer"): "made_with",  # what `peek` and `trace` decode with
 }
 

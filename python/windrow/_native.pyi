@@ -145,7 +145,7 @@ class Loader:
     @property
     def dataset(self) -> Any: ...
     @property
-    def batch_size(self) -> int: ...
+    def batch_size(self) -> int | None: ...
     @property
     def batch_sampler(self) -> None: ...
     @property
@@ -162,6 +162,10 @@ class Loader:
         batch_size: SupportsIndex | None = None,
         *,
         global_batch_size: SupportsIndex | None = None,
+        max_tokens: SupportsIndex | None = None,
+        multiple: SupportsIndex = 1,
+        pool: SupportsIndex | None = None,
+        lengths: str | npt.ArrayLike | None = None,
         shuffle: bool | Blocks | Mapping[str, Blocks] = True,
         seed: SupportsIndex = 0,
         drop_last: bool = True,

@@ -26,6 +26,10 @@ def _new(
     batch_size: SupportsIndex | None = None,
     *,
     global_batch_size: SupportsIndex | None = None,
+    max_tokens: SupportsIndex | None = None,
+    multiple: SupportsIndex = 1,
+    pool: SupportsIndex | None = None,
+    lengths: str | npt.ArrayLike | None = None,
     shuffle: bool | Blocks | Mapping[str, Blocks] = True,
     seed: SupportsIndex = 0,
     drop_last: bool = True,
@@ -58,7 +62,15 @@ def _new(
     Args:
         view: a ``View`` or ``Mix``.
         batch_size: rows for each rank. Or else
-        global_batch_size: rows for all ranks together.
+        global_batch_size: rows for all ranks together. Or else
+        max_tokens: rows of a batch for all ranks together, times the longest of them, at most: as many rows as fit, of about the same
+            length. For views whose batches are as long as their longest row: ``records(pad="longest")``, ``crop``, which is padded
+            so then, ``codes``, and ``rows`` with ``lengths``.
+        multiple: with ``max_tokens``: rows of a batch are a multiple of this, which the number of ranks must divide.
+        pool: with ``max_tokens``: how many rows of the order are sorted by length together, a multiple of ``multiple``. None takes
+            those of about 50 batches.
+        lengths: with ``max_tokens``, of ``rows``: how long each record is: the name of a column of whole numbers, or an array of one for
+            each sample.
         shuffle: True: random order, another one each epoch; False: the order of the records; ``wr.Blocks()``: random too, and
             neighbours are read together, for data in a slow store. Of a mix also a dict: name → ``wr.Blocks()``.
         seed: seed of the shuffle order and the random crops.

@@ -43,6 +43,7 @@ pub(crate) fn show(data: &Data, out: &mut Out) -> Result<i32, Failure> {
             object
         })
         .collect();
-    out.object(json!({ "path": path, "batch_size": recipe.global_batch_size, "mixing": parts }))?;
+    let batch_size = builder.recipe()?.global_batch_size;
+    out.object(json!({ "path": path, "batch_size": batch_size, "mixing": parts }))?;
     Ok(DONE)
 }

@@ -180,7 +180,7 @@ pub(crate) fn no_batch() -> Failure {
     Failure::Usage {
         message: "no batch size is given, which decides the rows that a step reads".to_string(),
         hint: Some(
-            "--batch-size N for each of --world-size W ranks, or --global-batch-size N for all of them, as in the run"
+            "--batch-size N for each of --world-size W ranks, --global-batch-size N for all of them, or --max-tokens N, as in the run"
                 .to_string(),
         ),
     }

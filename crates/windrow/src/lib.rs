@@ -88,6 +88,7 @@ pub use prepare::masked::MaskedEncoder;
 pub use prepare::rebuild::{Rebuilt, rebuild_metadata};
 pub use prepare::write::{ENCODE_TO, TOKENIZE_TO, Written, write_options, writer, written};
 pub use run::bench;
+pub use run::budget::LengthsOf;
 pub use run::builder::LoaderBuilder;
 pub use run::compared::{Comparison, PlanDifference, compare};
 pub use run::metrics::{metrics, prometheus};

@@ -44,7 +44,8 @@ class Stream(IterableDataset[Any]):
     """
 
     def __init__(self, view: View | Mix, batch_size: int | None = None, **options: Any) -> None:
-        self.is_batched = batch_size is not None or options.get("global_batch_size") is not None
+        sizes = (batch_size, options.get("global_batch_size"), options.get("max_tokens"))
+        self.is_batched = any(size is not None for size in sizes)
         rows = batch_size if self.is_batched else 1
         self.loader = Loader(view, rows, **{"framework": "torch", **options})
         self._made_from: tuple[Any, ...] = (view, batch_size, options)
@@ -136,7 +137,10 @@ class Stream(IterableDataset[Any]):
 
     def __len__(self) -> int:
         """Samples of an epoch, or batches, that this rank gets."""
-        return len(self.loader) * (1 if self.is_batched else self.loader.batch_size)
+        rows = 1 if self.is_batched else self.loader.batch_size
+        if rows is None:
+            raise TypeError("the samples of a loader with max_tokens are not counted; len(loader) counts its batches")
+        return len(self.loader) * rows
 
     def set_epoch(self, epoch: int) -> None:
         """Goes to the first sample of an epoch; the epoch that it is in keeps its place.

@@ -2,7 +2,9 @@
 
 use clap::Args;
 use windrow::format::Options;
-use windrow::{LOADER, LastBatch, LoaderBuilder, Paths, Recipe, RecipePart, Shuffle, ViewRecipe, last_batch};
+use windrow::{
+    LOADER, LastBatch, LengthsOf, LoaderBuilder, Paths, Recipe, RecipePart, Shuffle, ViewRecipe, last_batch,
+};
 
 use crate::failure::Failure;
 use crate::options;
@@ -16,6 +18,14 @@ pub(crate) struct Ordering {
     batch_size: Option<u64>,
     #[arg(long, value_name = "N", conflicts_with = "batch_size", help = of_row("global_batch_size"))]
     global_batch_size: Option<u64>,
+    #[arg(long, value_name = "N", conflicts_with_all = ["batch_size", "global_batch_size"], help = of_row("max_tokens"))]
+    max_tokens: Option<u64>,
+    #[arg(long, value_name = "D", requires = "max_tokens", help = of_row("multiple"))]
+    batch_multiple: Option<u64>,
+    #[arg(long, value_name = "Q", requires = "max_tokens", help = of_row("pool"))]
+    pool: Option<u64>,
+    #[arg(long, value_name = "COLUMN", requires = "max_tokens", help = of_row("lengths"))]
+    lengths: Option<String>,
     #[arg(long, value_name = "S", help = of_row("seed"))]
     seed: Option<u64>,
     #[arg(long, value_name = "ORDER", value_parser = shuffle, help = of_row("shuffle"))]
@@ -41,6 +51,7 @@ impl Ordering {
     pub(crate) fn is_given(&self) -> bool {
         self.batch_size.is_some()
             || self.global_batch_size.is_some()
+            || self.max_tokens.is_some()
             || self.seed.is_some()
             || self.shuffle.is_some()
             || self.no_shuffle
@@ -49,7 +60,7 @@ impl Ordering {
             || self.map_name.is_some()
     }
 
-    /// Rows of a batch and the number of ranks, as far as they were typed.
+    /// Rows of a batch over this number of ranks, as far as they were typed; 1 of batches within a budget, whose rows the data decides.
     ///
     /// # Errors
     /// Where there are more than 2^64.
@@ -57,7 +68,7 @@ impl Ordering {
         let too_many = || Failure::usage("--batch-size over all ranks is larger than 2^64");
         match self.batch_size {
             Some(rows) => Ok(Some(rows.checked_mul(world_size).ok_or_else(too_many)?)),
-            None => Ok(self.global_batch_size),
+            None => Ok(self.global_batch_size.or(self.max_tokens.map(|_| 1))),
         }
     }
 
@@ -81,6 +92,10 @@ impl Ordering {
             shuffle: self.shuffle.clone().unwrap_or((!self.no_shuffle).into()),
             seed: self.seed.unwrap_or(0),
             global_batch_size,
+            max_tokens: self.max_tokens,
+            multiple: self.batch_multiple,
+            pool: self.pool,
+            lengths: self.lengths.as_deref().map(LengthsOf::from),
             drop_last: last == LastBatch::Drop,
             repeat_last: last == LastBatch::Repeat,
             skip: Vec::new(),

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Find, out: &mut Out) -> Result<i32, Failure> {
         if spans.iter().any(|span| feed.number_of(span.record) == record && span.len > 0) {
             let mut places = steps.places(plan.sampler(), epoch, at.position).peekable();
             if places.peek().is_none() {
-                rows.push((at.position, at.sample, None, at.position % steps.global_batch_size));
+                rows.push((at.position, at.sample, None, steps.row(plan.sampler(), epoch, at.position)));
             }
             rows.extend(places.map(|(step, row)| (at.position, at.sample, Some(step), row)));
         }

@@ -6,6 +6,7 @@ pub(crate) mod bench;
 pub(crate) mod blocks;
 pub(crate) mod delivery;
 pub(crate) mod exclude;
+pub(crate) mod lengths;
 pub(crate) mod mapped;
 pub(crate) mod ranks;
 pub(crate) mod running;
@@ -54,11 +55,12 @@ impl Loader {
         let Cursor { epoch, samples } = self.running().cursor();
         let views: Vec<_> = plan.feeds().iter().map(|feed| feed.view().describe()).collect();
         let rows = shown::count(steps.global_batch_size);
+        let rows = if plan.sampler().batches().is_some() { format!("about {rows}") } else { rows };
         let Found { shard, by } = self.running().rank(py)?;
         let context = self.running().builder(py)?.context_group();
         let context =
             context.map_or(String::new(), |(rank, size)| format!(", rank {rank} of {size} of each row"));
-        let in_epoch = match steps.in_epoch(plan.sampler(), epoch) {
+        let in_epoch = match py.detach(|| steps.in_epoch(plan.sampler(), epoch)) {
             Some(n) => format!("{} batches", shown::count(n)),
             None => "no end".to_string(),
         };
@@ -142,7 +144,8 @@ impl Loader {
         let cursor = self.running().cursor();
         // Skips make epochs unequal, and where nothing is left of one, `for` begins the next: as `__iter__` does.
         let epoch = steps.next(plan.sampler(), cursor).map_or(cursor.epoch, |step| step.epoch);
-        let n_steps = steps.in_epoch(plan.sampler(), epoch);
+        // Where each epoch has batches of its own, this goes through the epoch.
+        let n_steps = py.detach(|| steps.in_epoch(plan.sampler(), epoch));
         n_steps
             .and_then(|n| usize::try_from(n).ok())
             .ok_or_else(|| PyTypeError::new_err("a mixture with stop=\"never\" has no length"))
@@ -233,12 +236,12 @@ impl Loader {
         stream.getattr("Stream")?.call_method1("of", (this, is_collated))
     }
 
-    /// Rows of a full batch of this rank.
+    /// Rows of a full batch of this rank; None with ``max_tokens``, where each batch has its own.
     #[getter]
-    fn batch_size(&self, py: Python<'_>) -> PyResult<u64> {
-        let (_, steps) = self.running().plan(py)?;
+    fn batch_size(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        let (plan, steps) = self.running().plan(py)?;
         let own = steps.shard.rows(steps.global_batch_size);
-        Ok(own.end - own.start)
+        Ok(plan.sampler().batches().is_none().then_some(own.end - own.start))
     }
 
     /// None: a loader knows its order itself.
@@ -436,6 +439,10 @@ given! {
     struct Given<'py> {
         batch_size: Option<Count>,
         global_batch_size: Option<Count>,
+        max_tokens: Option<Count>,
+        multiple: Count,
+        pool: Option<Count>,
+        lengths: Option<Bound<'py, PyAny>>,
         shuffle: Bound<'py, PyAny>,
         seed: Count,
         drop_last: bool,
@@ -468,16 +475,19 @@ pub(crate) fn _loader(
 ) -> PyResult<Loader> {
     let given = Given::of(given)?;
     let builder = builder_of(py, view, given.dtype, given.exclude.as_ref())?;
-    let builder = match (given.batch_size, given.global_batch_size) {
-        (Some(rows), None) => builder.batch_size(rows.0),
-        (None, Some(rows)) => builder.global_batch_size(rows.0),
-        (given, _) => {
-            let found = if given.is_some() { "both are given" } else { "none is given" };
-            let error = Error::config(format!("batch_size or global_batch_size: {found}")).hint(
-                "batch_size counts the rows of each rank, global_batch_size those of all ranks together",
-            );
-            return Err(raise(py, &error));
-        }
+    let builder = match (given.batch_size, given.global_batch_size, given.max_tokens) {
+        (Some(rows), None, None) => builder.batch_size(rows.0),
+        (None, Some(rows), None) => builder.global_batch_size(rows.0),
+        (None, None, Some(tokens)) => builder.max_tokens(tokens.0),
+        (None, None, None) => return Err(one_of(py, "batch_size or global_batch_size: none is given")),
+        (Some(_), Some(_), _) => return Err(one_of(py, "batch_size or global_batch_size: both are given")),
+        _ => return Err(one_of(py, "a batch size and max_tokens: both are given")),
+    };
+    let builder = if given.multiple.0 == 1 { builder } else { builder.multiple(given.multiple.0) };
+    let builder = given.pool.map_or(builder.clone(), |rows| builder.pool(rows.0));
+    let builder = match &given.lengths {
+        Some(lengths) => builder.lengths(lengths::given(lengths)?),
+        None => builder,
     };
     let last = last_batch(given.drop_last, given.last.as_deref()).or_raise(py)?;
     let skip: Vec<(u64, u64)> = given.skip.iter().flatten().map(|(from, to)| (from.0, to.0)).collect();
@@ -515,6 +525,14 @@ pub(crate) fn _loader(
     let mapped = given.map.map(|function| Mapped::new(function, collate.is_some())).transpose()?;
     let running = Running::new(py, builder, ranks, mapped)?;
     Ok(Loader { delivery: Arc::new(Delivery { running, framework, collate }), whole: given.whole })
+}
+
+fn one_of(py: Python<'_>, found: &str) -> PyErr {
+    let error = Error::config(found).hint(
+        "batch_size counts the rows of each rank, global_batch_size those of all ranks together; max_tokens, rows times the longest, \
+         counts all ranks too",
+    );
+    raise(py, &error)
 }
 
 fn builder_of(

@@ -186,7 +186,10 @@ impl Running {
     /// Of each view of a mixture by name, the samples of this epoch that were delivered to all ranks, and passes.
     pub(crate) fn part_samples(&self) -> Vec<(String, u64, f64)> {
         let Order { plan, .. } = held(&self.order).clone();
-        let samples = plan.sampler().samples_of_views(self.cursor().samples);
+        let samples = {
+            let Cursor { epoch, samples } = self.cursor();
+            plan.sampler().samples_of_views_in(epoch, samples)
+        };
         let views = plan.names().iter().zip(plan.feeds()).zip(samples);
         views.map(|((name, feed), n)| (name.clone(), n, n as f64 / feed.len().max(1) as f64)).collect()
     }

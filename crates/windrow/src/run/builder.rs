@@ -6,8 +6,8 @@ use std::sync::Arc;
 use windrow_core::Result;
 use windrow_core::collate::Context;
 use windrow_core::loader::{BatchSize, Loader, Options};
-use windrow_core::plan::{LastBatch, Plan};
-use windrow_core::sampler::{Order, Shard};
+use windrow_core::plan::{Feed, LastBatch, Plan};
+use windrow_core::sampler::{Budget, Order, RowLengths, Shard};
 
 use crate::mix::Mixture;
 use crate::mix::batches::Batches;
@@ -15,6 +15,7 @@ use crate::order::blocks::Blocks;
 use crate::order::ordered;
 use crate::order::room;
 use crate::order::shuffle::Shuffle;
+use crate::run::budget::{LengthsOf, Tokens, mean_rows};
 use crate::run::ranks::{self, Found};
 use crate::run::recipe::Recipe;
 use crate::views::part::RecipePart;
@@ -29,6 +30,7 @@ pub struct LoaderBuilder {
     shuffle: Shuffle,
     seed: u64,
     batch: BatchSize,
+    tokens: Tokens,
     last: LastBatch,
     skip: Vec<(u64, u64)>,
     shard: Option<(u64, u64)>,
@@ -66,6 +68,7 @@ impl LoaderBuilder {
             shuffle: Shuffle::On,
             seed: 0,
             batch: BatchSize::PerRank(1),
+            tokens: Tokens::default(),
             last: LastBatch::Drop,
             skip: Vec::new(),
             shard: None,
@@ -81,6 +84,7 @@ impl LoaderBuilder {
     #[must_use]
     pub fn batch_size(mut self, rows: u64) -> Self {
         self.batch = BatchSize::PerRank(rows);
+        self.tokens.most = None;
         self
     }
 
@@ -88,6 +92,52 @@ impl LoaderBuilder {
     #[must_use]
     pub fn global_batch_size(mut self, rows: u64) -> Self {
         self.batch = BatchSize::Global(rows);
+        self.tokens.most = None;
+        self
+    }
+
+    /// Instead of a number of rows: in a batch, for all ranks together, rows times the longest of them are `tokens` at most. For views
+    /// whose batches are as long as their longest row: records padded to the longest, crops, which are padded so then, codes, and rows
+    /// with [`LoaderBuilder::lengths`].
+    ///
+    /// ```
+    /// use windrow::{Pad, Records};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # std::fs::write(dir.path().join("series.json"), "[[1, 2, 3, 4, 5, 6, 7], [5, 6], [7, 8], [9, 8, 7]]").unwrap();
+    /// let rows = windrow::open(dir.path().join("series.json"))?.records(Records::new(512).pad(Pad::Longest))?;
+    /// let loader = rows.loader().max_tokens(6).rank(0, 1).epochs(Some(1)).build()?;
+    /// let mut shapes: Vec<_> = loader.map(|batch| batch.map(|batch| (batch.rows(), batch.fields()[0].shape[0]))).collect::<Result<_, _>>()?;
+    /// shapes.sort();
+    /// assert_eq!(shapes, [(1, 6), (3, 2)]);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    #[must_use]
+    pub fn max_tokens(mut self, tokens: u64) -> Self {
+        self.batch = BatchSize::Global(1);
+        self.tokens.most = Some(tokens);
+        self
+    }
+
+    /// With [`LoaderBuilder::max_tokens`]: rows of a batch are a multiple of this, which the number of ranks must divide; 1 unless given.
+    #[must_use]
+    pub fn multiple(mut self, rows: u64) -> Self {
+        self.tokens.multiple = Some(rows);
+        self
+    }
+
+    /// With [`LoaderBuilder::max_tokens`]: how many rows are sorted by length together, a multiple of
+    /// [`LoaderBuilder::multiple`]; those of about fifty batches unless given.
+    #[must_use]
+    pub fn pool(mut self, rows: u64) -> Self {
+        self.tokens.pool = Some(rows);
+        self
+    }
+
+    /// With [`LoaderBuilder::max_tokens`], of a view of rows: how long each record is, as a column of whole numbers says, or these
+    /// numbers.
+    #[must_use]
+    pub fn lengths(mut self, lengths: impl Into<LengthsOf>) -> Self {
+        self.tokens = self.tokens.with_lengths(lengths.into());
         self
     }
 
@@ -230,7 +280,11 @@ impl LoaderBuilder {
             }
             From::Mixed(mixture) => mixture.plan(&orders, self.seed, self.global_batch()?),
         };
-        let plan = plan?.skipping(&self.skip)?.mapped(self.map_name.as_deref())?;
+        let plan = match self.budget()? {
+            Some((budget, lengths)) => plan?.within(budget, lengths)?,
+            None => plan?,
+        };
+        let plan = plan.skipping(&self.skip)?.mapped(self.map_name.as_deref())?;
         let Some((rank, size)) = self.context else { return Ok(plan) };
         let context = Context::new(rank, size)?;
         self.parts().iter().try_for_each(|samples| samples.recipe().view.check_context(context))?;
@@ -313,10 +367,19 @@ impl LoaderBuilder {
     }
 
     pub(crate) fn global_batch(&self) -> Result<u64> {
+        if let Some((budget, lengths)) = self.budget()? {
+            return Ok(mean_rows(&budget, &lengths));
+        }
         Ok(match self.batch {
             BatchSize::Global(rows) => rows,
             BatchSize::PerRank(rows) => rows.saturating_mul(self.found()?.shard.world_size()),
         })
+    }
+
+    // The budget of tokens that batches have, and the lengths of rows.
+    fn budget(&self) -> Result<Option<(Budget, Arc<RowLengths>)>> {
+        let feeds: Vec<Feed> = self.parts().iter().map(|samples| samples.feed().clone()).collect();
+        self.tokens.budget(&feeds, self.parts())
     }
 
     /// The loader, before its first batch.
@@ -328,7 +391,11 @@ impl LoaderBuilder {
         let Found { shard, by } = self.found()?;
         log::debug!("reads as rank {} of {} ({by})", shard.rank(), shard.world_size());
         let options = Options {
-            batch: self.batch,
+            batch: if self.tokens.most.is_some() {
+                BatchSize::Global(self.global_batch()?)
+            } else {
+                self.batch
+            },
             shard,
             last: self.last,
             epochs: self.epochs,
@@ -374,6 +441,10 @@ impl LoaderBuilder {
             shuffle: self.fixed()?,
             seed: self.seed,
             global_batch_size: self.global_batch()?,
+            max_tokens: self.tokens.most,
+            multiple: self.tokens.multiple.filter(|multiple| *multiple != 1),
+            pool: self.tokens.pool,
+            lengths: self.tokens.lengths_in_text()?,
             drop_last: self.last == LastBatch::Drop,
             repeat_last: self.last == LastBatch::Repeat,
             skip: self.skip.clone(),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use windrow_core::Result;
-use windrow_core::plan::{Cursor, Identity, OtherStep, Plan, Run, Steps, first_difference};
+use windrow_core::plan::{Cursor, Identity, LastBatch, OtherStep, Plan, Run, Steps, first_difference};
 use windrow_core::sampler::Shard;
 
 use crate::opening::dataset::Dataset;
@@ -53,6 +53,11 @@ pub fn compare(a: &Recipe, b: &Recipe, most: u64, is_wanted: &dyn Fn() -> bool) 
     // Alike but for what does not fill an epoch's last batch: that is where they part.
     let tail = plans[0].sampler().len(0).filter(|_| same_rows && same_size);
     let from = match (steps[0].last == steps[1].last, tail) {
+        (false, Some(_)) if plans[0].sampler().batches().is_some() => {
+            let whole = Steps { last: LastBatch::Drop, ..steps[0] }.in_epoch(plans[0].sampler(), 0);
+            let all = Steps { last: LastBatch::Keep, ..steps[0] }.in_epoch(plans[0].sampler(), 0);
+            whole.filter(|_| whole != all)
+        }
         (false, Some(len)) if len % a.global_batch_size != 0 => Some(len / a.global_batch_size),
         (true, _) if same_rows && same_size => None,
         (false, _) if same_rows && same_size => None,
@@ -150,7 +155,7 @@ fn what(option: &str) -> Option<&'static str> {
         _ if option.starts_with("parts[") => "data",
         "shuffle" => "order",
         "seed" => "seed",
-        "global_batch_size" => "batch size",
+        "global_batch_size" | "max_tokens" | "multiple" | "pool" | "lengths" => "batch size",
         "drop_last" | "repeat_last" => "last batch",
         "skip" => "skip",
         "map_name" => "map",

@@ -96,7 +96,11 @@ impl LoaderBuilder {
             let start =
                 (u128::from(batch) * u128::from(in_epoch) / u128::from(n_batches)) as u64 * global_batch;
             turns.clear();
-            sampler.turns(0, start..start.saturating_add(global_batch).min(len), &mut turns);
+            let positions = match sampler.batches() {
+                Some(batches) => batches.around(0, start),
+                None => start..start.saturating_add(global_batch).min(len),
+            };
+            sampler.turns(0, positions, &mut turns);
             let mut rows: BTreeMap<(usize, u64), u64> = BTreeMap::new();
             for turn in &turns {
                 let part = part_of(turn.sample);

@@ -1,6 +1,7 @@
 //! From samples to batches: the loader that a plan is run by, its ranks, the plan as text and back, what a step read.
 
 pub mod bench;
+pub(crate) mod budget;
 pub(crate) mod builder;
 pub(crate) mod compared;
 pub(crate) mod metrics;

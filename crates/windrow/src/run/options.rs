@@ -11,6 +11,14 @@ pub static LOADER: &[OptionRow] = option_rows! {
     batch_size: Takes::Number("N");
     /// Or rows of a batch for all ranks together.
     global_batch_size: Takes::Number("N");
+    /// Or a budget: rows of a batch for all ranks together, times the longest of them, at most.
+    max_tokens: Takes::Number("N");
+    /// With max_tokens: rows of a batch are a multiple of this.
+    multiple: Takes::Number("D"), or 1, flag "batch_multiple";
+    /// With max_tokens: rows that are sorted by length together, by default those of about 50 batches.
+    pool: Takes::Number("Q");
+    /// With max_tokens, of a view of rows: the column that says how long each record is.
+    lengths: Takes::Text("COLUMN");
     /// `on`, `off`, or `blocks`, which reads neighbours together; with numbers as blocks:size=2048,lanes=64,rows=4,pool=16 or
     /// blocks:bytes=8MiB.
     shuffle: Takes::Text("ORDER"), or "on";

@@ -14,6 +14,7 @@ use windrow_core::{Error, Result};
 
 use crate::mix::shares::Shares;
 use crate::order::shuffle::Shuffle;
+use crate::run::budget::LengthsOf;
 use crate::views::option::is_default;
 use crate::views::part::RecipePart;
 
@@ -46,6 +47,19 @@ pub struct Recipe {
     pub seed: u64,
     /// Rows of a batch over all ranks.
     pub global_batch_size: u64,
+    /// Instead of a number of rows: rows of a batch times the longest of them, at most; `global_batch_size` is about the number of
+    /// rows then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// Rows of such a batch are a multiple of this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multiple: Option<u64>,
+    /// How many rows are sorted by length together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<u64>,
+    /// How long records are that are rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lengths: Option<LengthsOf>,
     /// Leaves out the last batch of an epoch when it is not full.
     pub drop_last: bool,
     /// Fills that batch with the epoch's first samples instead.

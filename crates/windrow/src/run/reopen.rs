@@ -19,6 +19,17 @@ impl Recipe {
         self.builder_by(&OpenOptions::new())
     }
 
+    // How many rows come together.
+    fn sized(&self, builder: LoaderBuilder) -> LoaderBuilder {
+        let builder = match self.max_tokens {
+            Some(tokens) => builder.max_tokens(tokens),
+            None => builder.global_batch_size(self.global_batch_size),
+        };
+        let builder = self.multiple.map_or(builder.clone(), |rows| builder.multiple(rows));
+        let builder = self.pool.map_or(builder.clone(), |rows| builder.pool(rows));
+        self.lengths.as_ref().map_or(builder.clone(), |lengths| builder.lengths(lengths.clone()))
+    }
+
     /// Opens all parts with formats and a store of one's own.
     ///
     /// # Errors
@@ -46,10 +57,10 @@ impl Recipe {
                 )));
             }
         };
-        let builder = builder
+        let builder = self
+            .sized(builder)
             .shuffle(self.shuffle.clone())
             .seed(self.seed)
-            .global_batch_size(self.global_batch_size)
             .last(self.last_batch())
             .skip(&self.skip)
             .map_name(self.map_name.as_deref());
