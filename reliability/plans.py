@@ -87,7 +87,9 @@ def draw(draws: random.Random, known: dict[str, list[Source]]) -> Plan:
         said = f"{said} of {kind}{known[kind].index(parts[0])}"
     ends = not is_mixed or "'never'" not in said
     options = options_of(draws, batch, parts, is_mixed, said, ends)
-    plan = Plan(view, parts, options, "", is_trimmed="longest" in said, kind=kind, ends=ends, is_by_part="'batches'" in said)
+    # In batches within a budget, crops are as long as their longest, too.
+    is_trimmed = "longest" in said or ("crop(" in said and "max_tokens" in options)
+    plan = Plan(view, parts, options, "", is_trimmed=is_trimmed, kind=kind, ends=ends, is_by_part="'batches'" in said)
     plan.said = f"{said}; Loader({options})"
     return plan
 
@@ -100,9 +102,10 @@ def view_of(draws: random.Random, kind: str) -> tuple[Any, str]:
         stack = draws.random() < 0.5
         return lambda s, times=1: s.ds.rows(["n"], stack=stack), f"rows(['n'], stack={stack})"
     if kind == "channels":
-        name = draws.choice(["windows", "records", "segments", "crop"])
+        name = draws.choice(["windows", "records", "trimmed", "segments", "crop"])
     else:
-        name = draws.choice(["pack", "pack", "documents", "records", "grouped", "windows", "bins", "segments", "crop"])
+        kinds = ["pack", "pack", "documents", "records", "trimmed", "buckets", "grouped", "windows", "bins", "segments", "crop"]
+        name = draws.choice(kinds)
     more: dict[str, Any] = {"labels": labels}
     if name == "pack":
         name, more = "pack", {**more, **draws.choice([{}, {"shifted": True, "labels": "next"}])}
@@ -113,6 +116,10 @@ def view_of(draws: random.Random, kind: str) -> tuple[Any, str]:
     elif name == "grouped":
         # Where labels are -100 in the padding, it is not told from what is learned.
         name, more = "records", {"labels": "next", "pad": "longest", "group": draws.choice([2, 3, 8])}
+    elif name == "trimmed":
+        name, more = "records", {"labels": "next", "pad": "longest"}
+    elif name == "buckets":
+        name, more = "records", {"labels": labels, "pad": sorted({1, length // 2 + 1, length})}
     elif name == "windows":
         more |= {"stride": draws.choice([1, 3, length]), "tail": draws.choice(["drop", "pad"])}
     elif name == "bins":
@@ -157,6 +164,9 @@ def mixture(draws: random.Random, known: list[Source], cut: Any, batch: int) -> 
 
 def options_of(draws: random.Random, batch: int, parts: list[Source], is_mixed: bool, said: str, ends: bool) -> dict[str, Any]:
     options: dict[str, Any] = {"global_batch_size": batch, "seed": draws.randrange(1 << 32)}
+    has_lengths = ("longest" in said and "group" not in said) or "pad': [" in said or "crop(" in said or "rows(" in said
+    if has_lengths and "'batches'" not in said and draws.random() < 0.6:
+        options = {**budget(draws, parts, said), "seed": options["seed"]}
     from_everywhere = "reshuffle" in said and "'scope': None" in said
     blocks = "bins" not in said and "segments" not in said and "group" not in said and not from_everywhere
     shuffle = draws.choice([True, True, False, "blocks"])
@@ -169,14 +179,14 @@ def options_of(draws: random.Random, batch: int, parts: list[Source], is_mixed: 
     options["shuffle"] = shuffle
     if draws.random() < 0.5:
         options["drop_last"] = False
-    elif draws.random() < 0.3:
+    elif draws.random() < 0.3 and "max_tokens" not in options:
         options["last"] = "repeat"
     if ends:
         options["epochs"] = draws.choice([1, 2, 3])
-    if draws.random() < 0.3:
+    if draws.random() < 0.3 and "lengths" not in options:
         out = [draws.sample(range(len(part.lengths)), draws.randint(1, 4)) for part in parts]
         options["exclude"] = {f"p{n}": one for n, one in enumerate(out)} if is_mixed else out[0]
-    if draws.random() < 0.3:
+    if draws.random() < 0.3 and "max_tokens" not in options:
         edges = sorted(draws.sample(range(150), 2 * draws.randint(1, 2)))
         if "'batches'" in said:
             edges = [batch * edge for edge in edges]
@@ -187,6 +197,17 @@ def options_of(draws: random.Random, batch: int, parts: list[Source], is_mixed: 
     elif draws.random() < 0.4 and any(f"{cut}(" in said for cut in ("pack", "bins", "records")):
         size = draws.choice([2, 2, 4])
         options["context"] = (draws.randrange(size), size)
+    return options
+
+
+def budget(draws: random.Random, parts: list[Source], said: str) -> dict[str, Any]:
+    """A budget that any row fits: none is longer than 66, the largest bucket."""
+    multiple = draws.choice([1, 2, 4, 6])
+    options: dict[str, Any] = {"max_tokens": draws.randint(66, 400) * multiple, "multiple": multiple}
+    if draws.random() < 0.5:
+        options["pool"] = multiple * draws.randint(1, 20)
+    if "rows(" in said:
+        options["lengths"] = [draws.randint(0, 66) for part in parts for _ in part.lengths]
     return options
 
 

@@ -61,15 +61,16 @@ def loaders(plan: Plan, world: int, draws: Any = None, **more: Any) -> list[wr.L
     return [wr.Loader(plan.view, rank=rank, world_size=world, **options) for rank in range(world)]
 
 
-def most_ranks(plan: Plan) -> int:
-    """At most 5: each needs a row of every batch, also of an epoch's last one."""
-    for world in range(min(plan.options["global_batch_size"], 5), 1, -1):
+def worlds_of(plan: Plan) -> list[int]:
+    """At most 5 ranks: each needs a row of every batch, also of an epoch's last one, and of a budget's as many as the others."""
+    works = [1]
+    for world in range(2, 6):
         try:
             loaders(plan, world)
         except (wr.ConfigError, wr.MismatchError):
             continue
-        return world
-    return 1
+        works.append(world)
+    return works
 
 
 def rows_of(batch: Any, plan: Plan) -> list[Row]:
@@ -78,10 +79,11 @@ def rows_of(batch: Any, plan: Plan) -> list[Row]:
         return [tuple(sorted(row.items())) for row in batch]
     n = len(next(iter(batch.values()), []))
     # The last token of a batch's longest row has no label, and no place where no row is longer.
-    ends = [max(1, int(mask.sum())) for mask in batch["loss_masks"]] if plan.is_trimmed else [None] * n
-    return [
-        tuple((name, array[i, : ends[i]].tobytes() if ends[i] else array[i].tobytes()) for name, array in batch.items()) for i in range(n)
-    ]
+    ends: list[int | None] = [None] * n
+    if plan.is_trimmed:
+        real = [int(length) for length in batch["lengths"]] if "lengths" in batch else batch["loss_masks"].sum(1).tolist()
+        ends = [max(1, length) for length in real]
+    return [tuple((name, (array[i, : ends[i]] if array.ndim > 1 else array[i]).tobytes()) for name, array in batch.items()) for i in range(n)]
 
 
 def unbroken(plan: Plan) -> list[tuple[int, list[Row], Any]]:
@@ -97,11 +99,11 @@ def unbroken(plan: Plan) -> list[tuple[int, list[Row], Any]]:
 def resumed(part: Part, plan: Plan, steps: list[Any], draws: Any, said: str) -> None:
     """Several cuts, each time on another number of ranks."""
     part.tried(RESUMED)
-    most = most_ranks(plan)
+    works = worlds_of(plan)
     worlds: list[tuple[int, int]] = []
     at, state = 0, None
     while True:
-        world = draws.randint(1, min(most, 5))
+        world = draws.choice(works)
         until = draws.randint(at, len(steps)) if len(worlds) < 3 else len(steps)
         worlds.append((world, at))
         ranks = loaders(plan, world, draws)
@@ -145,7 +147,7 @@ def other_batches(part: Part, plan: Plan, draws: Any, said: str) -> None:
     if plan.is_by_part:
         refused(part, plan, said)
         return
-    if {"skip", "last"} & options.keys() or (isinstance(options["shuffle"], wr.Blocks)):
+    if {"skip", "last", "max_tokens"} & options.keys() or (isinstance(options["shuffle"], wr.Blocks)):
         return
     singles = loaders(plan, 1, global_batch_size=1, drop_last=True)[0]
     order: list[Row] = []

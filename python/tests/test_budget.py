@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import subprocess
+import sys
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -246,6 +248,8 @@ def test_what_does_not_go_together_is_refused(ds: wr.Dataset) -> None:
     ]:
         with pytest.raises(wr.ConfigError, match=message):
             wr.Loader(view, **options)  # type: ignore[arg-type]
+    with pytest.raises(wr.ConfigError, match="global_batch_size=25 is the same"):
+        wr.Loader(ds.pack(16), max_tokens=400)
 
 
 def test_a_forked_child_and_a_stream_have_the_same_batches(ds: wr.Dataset) -> None:
@@ -264,3 +268,69 @@ def test_a_forked_child_and_a_stream_have_the_same_batches(ds: wr.Dataset) -> No
     batches = islice(iter(torch.utils.data.DataLoader(stream, batch_size=None)), 9)
     assert [records(batch) for batch in batches] == expected
     assert loader.batch_size is None
+
+
+def test_rows_are_padded_to_buckets_of_the_whole_batch(ds: wr.Dataset) -> None:
+    buckets = [10, 25, 100]
+    view = ds.records(100, pad=buckets)
+    assert view[0]["input_ids"].shape == (next(bucket for bucket in buckets if bucket >= LENGTHS[0]),)
+    tokens = 400
+    expected = composition.budget_batches(LENGTHS, np.arange(N), tokens, 4, 3, 0, buckets)
+    ranks = [wr.Loader(view, max_tokens=tokens, multiple=4, seed=3, shuffle=False, rank=rank, world_size=4) for rank in range(4)]
+    shapes = set()
+    for step, batch in zip(zip(*ranks, strict=True), expected, strict=False):
+        assert sum(map(records, step), []) == batch.tolist()
+        (width,) = {part["input_ids"].shape[1] for part in step}
+        assert width == min(bucket for bucket in buckets if bucket >= LENGTHS[batch].max())
+        assert width * len(batch) <= tokens
+        for part in step:
+            for row, mask, record in zip(part["input_ids"], part["loss_masks"], records(part), strict=True):
+                assert mask.sum() == LENGTHS[record] and not row[LENGTHS[record] + 1 :].any() and (row[: mask.sum()] == record).all()
+        shapes.add((len(batch), width))
+    assert len({width for _, width in shapes}) == 3
+    assert ",pad=10/25/100)" in ranks[0].plan and ",to=10/25/100" in ranks[0].plan
+    # Also without a budget ranks agree.
+    pairs = [wr.Loader(view, 2, seed=3, rank=rank, world_size=2) for rank in range(2)]
+    for one, other in zip(*pairs, strict=True):
+        assert one["input_ids"].shape == other["input_ids"].shape
+    for wrong in ([], [0, 100], [50, 20, 100], [10, 10, 100], [10, 99]):
+        with pytest.raises(wr.ConfigError, match="pad="):
+            ds.records(100, pad=wrong)
+    with pytest.raises(wr.ConfigError, match="pad"):
+        ds.records(100, pad="shortest")  # type: ignore[arg-type]
+    assert ds.records(100, pad=buckets).loader(1).recipe()["parts"][0]["view"]["records"]["pad"] == buckets
+
+
+def command(*arguments: object) -> str:
+    told = subprocess.run([sys.executable, "-m", "windrow", *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
+    return told.stdout
+
+
+def test_the_command_takes_a_budget(ds: wr.Dataset, tmp_path: Path) -> None:
+    data, plan = tmp_path / "data", tmp_path / "plan.json"
+    options = ["--records", 100, "--pad", "longest", "--max-tokens", 400, "--batch-multiple", 2, "--pool", 60, "--seed", 3]
+    command("plan", data, *options, "-o", plan)
+    loader = wr.Loader(rows_of(ds), max_tokens=400, multiple=2, pool=60, seed=3)
+    written = json.loads(plan.read_text())
+    assert {**written, "parts": []} == {**loader.recipe(), "parts": []}
+    shown = json.loads(command("trace", plan, "--step", 7, "--json"))
+    batch = list(islice(loader, 8))[7]
+    assert [row["reads"][0]["record"] for row in shown["rows"]] == records(batch)
+    found = json.loads(command("find", data, *options, "--record", records(batch)[1], "--json"))
+    assert (7, 1) in [(one["step"], one["row"]) for one in found["read_by"]]
+    with_buckets = json.loads(command("trace", data, "--records", 100, "--pad", "10,100", "--max-tokens", 400, "--step", 0, "--json"))
+    assert len(with_buckets["rows"]) in (4, 40)
+    wrong = [sys.executable, "-m", "windrow", "trace", data, *map(str, options[:6]), "--batch-multiple", "8", "--step", "0"]
+    told = subprocess.run(wrong, capture_output=True, text=True, check=False)
+    assert told.returncode != 0 and "--max-tokens 800" in told.stderr
+
+
+def test_mixing_says_how_much_is_padding(ds: wr.Dataset) -> None:
+    loader = wr.Loader(rows_of(ds), max_tokens=800, multiple=2)
+    mixing = loader.mixing()
+    for _ in loader:
+        pass
+    assert mixing["padding_share"] == pytest.approx(loader.stats()["padding_share"], abs=0.03)
+    assert mixing["padding_share"] < 0.2 < 0.4 < mixing["padding_share_at_random"]
+    assert "padding_share" not in wr.Loader(rows_of(ds), 8).mixing()

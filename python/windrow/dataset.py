@@ -413,7 +413,7 @@ def records(
     length: SupportsIndex,
     pad_value: SupportsIndex = 0,
     *,
-    pad: Literal["length", "longest"] = "length",
+    pad: Literal["length", "longest"] | Sequence[SupportsIndex] = "length",
     group: SupportsIndex | None = None,
     labels: Literal["next", "same"] | None = "next",
     dtype: "_DType | None" = None,
@@ -421,7 +421,8 @@ def records(
     """One row per record, from its first ``length + 1`` values; shorter ones are filled with ``pad_value``.
 
     A sample is ``{"input_ids", "labels", "loss_masks"}``, each ``[length]``. With ``pad="longest"`` the rows of a batch are as long
-    as the longest of them, and no longer than ``length``; each rank's rows by themselves. ``group=32`` brings 32 rows of about
+    as the longest of them, and no longer than ``length``; each rank's rows by themselves. ``pad=[512, 1024, 2048]`` makes them as long as the
+    smallest of these that holds the longest row of the batch over all ranks: few shapes, the same on each rank, as JAX wants. ``group=32`` brings 32 rows of about
     the same length together, so that a batch of 32 has little padding: of every 50 groups in random order the rows are sorted
     by length, and the groups come in random order again. Give the rows of a batch over all ranks. Such a view is shuffled, and
     no part of a mix; it keeps 4 bytes for each record.
@@ -431,7 +432,8 @@ def records(
     record, and their masks are those of the inputs.
 
     Raises:
-        ConfigError: JSON records, a length of 0, ``labels="same"`` of an unsigned dtype.
+        ConfigError: JSON records, a length of 0, ``labels="same"`` of an unsigned dtype; lengths in ``pad`` that do not ascend, or of
+            which the last is below ``length``.
 
     >>> import windrow as wr, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "series.json"

@@ -32,6 +32,13 @@ pub(crate) fn show(data: &Data, out: &mut Out) -> Result<i32, Failure> {
         pairs.push(("reach", format!("{}: a block is spread over them", text::counted(of.reach, "sample"))));
         pairs
             .push(("neighbours apart", format!("{:.2} of a global shuffle's distance", of.neighbours_apart)));
+        if let Some((padding, at_random)) = of.padding_share.zip(of.padding_share_at_random) {
+            let [padding, at_random] = [padding, at_random].map(|share| format!("{:.1} %", 100.0 * share));
+            pairs.push((
+                "padding",
+                format!("{padding} of all positions, {at_random} were rows in random order"),
+            ));
+        }
         out.pairs(&pairs)?;
     }
     let parts: Vec<Value> = (found.iter().enumerate())

@@ -56,6 +56,10 @@ pub(crate) fn arg(name: &'static str, takes: Takes) -> Arg {
         Takes::WordsOr(words, value) => {
             arg.long(long).value_name(value).value_parser(move |text: &str| word_or(text, words, value))
         }
+        Takes::WordsOrNumbers(words, value) => arg
+            .long(long)
+            .value_name(format!("{}|{value},…", words.join("|")))
+            .value_parser(move |text: &str| word_or_numbers(text, words)),
         Takes::Numbers(value) => list(arg.long(long), value).value_parser(value_parser!(u64)),
         Takes::Names(value) => list(arg.long(long), value),
         Takes::Each(value) => {
@@ -87,7 +91,7 @@ pub(crate) fn given(matches: &ArgMatches, name: &str, takes: Takes) -> Option<Va
         Takes::Id(_) => matches.get_one::<i64>(name).map(|number| json!(number)),
         Takes::Fraction => matches.get_one::<f64>(name).map(|number| json!(number)),
         Takes::Text(_) | Takes::Words(_) => matches.get_one::<String>(name).map(|text| json!(text)),
-        Takes::WordsOr(..) => matches.get_one::<Value>(name).cloned(),
+        Takes::WordsOr(..) | Takes::WordsOrNumbers(..) => matches.get_one::<Value>(name).cloned(),
         Takes::Numbers(_) => matches.get_many::<u64>(name).map(|all| all.copied().collect()),
         Takes::Names(_) | Takes::Each(_) => {
             matches.get_many::<String>(name).map(|all| all.cloned().collect())
@@ -242,6 +246,18 @@ fn word_or(text: &str, words: &[&str], value: &str) -> Result<Value, String> {
         _ if words.contains(&word.as_str()) => Ok(json!(word)),
         _ => Err(format!("expected {}, or a number of {}", words.join(", "), value.to_lowercase())),
     }
+}
+
+fn word_or_numbers(text: &str, words: &[&str]) -> Result<Value, String> {
+    let word = text.trim().to_lowercase();
+    if words.contains(&word.as_str()) {
+        return Ok(json!(word));
+    }
+    let numbers = text.split(',').map(|number| number.trim().parse::<u64>());
+    let numbers: Result<Vec<u64>, _> = numbers.collect();
+    numbers
+        .map(|numbers| json!(numbers))
+        .map_err(|_| format!("expected {}, or whole numbers with commas", words.join(", ")))
 }
 
 // Two fractions with a comma, or values from..to.

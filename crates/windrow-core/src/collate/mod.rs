@@ -98,6 +98,12 @@ pub trait Collate: Send + Sync {
         None
     }
 
+    /// The lengths that rows can have, ascending, where a batch is as long as the smallest of them that holds its longest row: the
+    /// longest over all ranks, so that they agree. None where there are no such lengths.
+    fn buckets(&self) -> &[u64] {
+        &[]
+    }
+
     /// The same tensors, as long as the longest row of their batch, of a layout that can be so and is not.
     fn to_longest(&self) -> Option<Arc<dyn Collate>> {
         None

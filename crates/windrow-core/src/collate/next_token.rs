@@ -33,6 +33,7 @@ pub struct NextToken {
     mask_nan: bool,
     learn_from: usize,
     to_longest: bool,
+    buckets: Arc<[u64]>,
     own: Option<SampleScale>,
     casts: Casts,
     fields: Arc<[Field]>,
@@ -75,6 +76,7 @@ impl NextToken {
             mask_nan: false,
             learn_from: 0,
             to_longest: false,
+            buckets: Arc::new([]),
             own: None,
             casts: Casts::default(),
             fields: Arc::new([]),
@@ -140,6 +142,37 @@ impl NextToken {
         self
     }
 
+    /// Makes the rows of a batch as long as the smallest of these lengths that holds its longest sample.
+    ///
+    /// # Errors
+    /// `Config` for lengths that do not ascend, the last of which does not hold `length`, or one that no row can have.
+    pub fn to_buckets(mut self, schema: &Schema, buckets: &[u64]) -> Result<Self> {
+        let shown = || buckets.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        let refused = |why: String| {
+            Err(Error::config(format!("@pad=[{}]@: {why}", shown())).field("pad").hint(format!(
+                "give lengths of rows, each above the one before, the last of them {} or more",
+                self.length
+            )))
+        };
+        if buckets.first().is_none_or(|first| *first == 0) || !buckets.is_sorted_by(|a, b| a < b) {
+            return refused("expected lengths above 0 that ascend".to_string());
+        }
+        let longest = buckets.last().copied().unwrap_or(0);
+        if longest < self.length as u64 {
+            return refused(format!("rows have {} positions at most", self.length));
+        }
+        super::row_length(longest, schema, self.dtype)?;
+        self.to_longest = true;
+        self.buckets = buckets.into();
+        Ok(self)
+    }
+
+    // As long as rows are whose longest has this length.
+    fn padded(&self, longest: usize) -> usize {
+        let bucket = self.buckets.partition_point(|bucket| *bucket < longest as u64);
+        self.buckets.get(bucket).and_then(|bucket| usize::try_from(*bucket).ok()).unwrap_or(longest)
+    }
+
     fn with_fields(mut self) -> Self {
         self.fields = self.fields_of(self.length);
         self
@@ -174,7 +207,11 @@ impl Collate for NextToken {
             return Ok(self.fields.clone());
         }
         let longest = samples.map(|sample| self.filled(&sample)).max().unwrap_or(self.length);
-        Ok(self.fields_of(longest.clamp(1, self.length)))
+        Ok(self.fields_of(self.padded(longest.clamp(1, self.length))))
+    }
+
+    fn buckets(&self) -> &[u64] {
+        &self.buckets
     }
 
     fn row_length(&self, values: u64) -> Option<u64> {
@@ -320,7 +357,12 @@ impl Collate for NextToken {
         let from = if self.learn_from > 0 { format!(",from={}", self.learn_from) } else { String::new() };
         let (length, dtype, pad) = (self.length, self.dtype, self.pad);
         let labels = self.labels.described();
-        let longest = if self.to_longest { ",to=longest" } else { "" };
+        let buckets: Vec<String> = self.buckets.iter().map(u64::to_string).collect();
+        let longest = match (self.to_longest, buckets.is_empty()) {
+            (false, _) => String::new(),
+            (true, true) => ",to=longest".to_string(),
+            (true, false) => format!(",to={}", buckets.join("/")),
+        };
         let own = self.own.as_ref().map_or(String::new(), |own| format!(",own={}", own.describe()));
         format!(
             "next_token(length={length},dtype={dtype},pad={pad},mask={mask}{nan}{from}{labels}{longest}{own})"

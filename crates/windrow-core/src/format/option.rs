@@ -53,6 +53,8 @@ pub enum Takes {
     Words(&'static [&'static str]),
     /// One of these words, or a whole number, called so in help.
     WordsOr(&'static [&'static str], &'static str),
+    /// One of these words, or whole numbers, each called so in help.
+    WordsOrNumbers(&'static [&'static str], &'static str),
     /// A whole number that may be below 0, called so in help: a token ID.
     Id(&'static str),
     /// A number from 0 to 1.
@@ -120,7 +122,11 @@ impl OptionRow {
     pub fn read(&self, value: Value) -> Result<Value> {
         let (words, or) = match (self.takes, &value) {
             (Takes::Words(words), _) => (words, None),
-            (Takes::WordsOr(words, number), _) => (words, Some(number)),
+            (Takes::WordsOr(words, number), _) => {
+                (words, Some(format!("a number of {}", number.to_lowercase())))
+            }
+            (Takes::WordsOrNumbers(_, _), Value::Array(_)) => return Ok(value),
+            (Takes::WordsOrNumbers(words, _), _) => (words, Some("a list of whole numbers".to_string())),
             (Takes::Bytes, Value::String(text)) => {
                 return parse_size(text).map(Value::from).ok_or_else(|| {
                     Error::config(format!("@{}={text:?}@ is not a size", self.name))
@@ -135,10 +141,10 @@ impl OptionRow {
             Value::String(word) if words.contains(&word.to_lowercase().as_str()) => {
                 return Ok(word.to_lowercase().into());
             }
-            Value::Number(_) if or.is_some() && value != 0 => return Ok(value),
+            Value::Number(_) if matches!(self.takes, Takes::WordsOr(..)) && value != 0 => return Ok(value),
             _ => {}
         }
-        let or = or.map_or(String::new(), |number| format!(", or a number of {}", number.to_lowercase()));
+        let or = or.map_or(String::new(), |or| format!(", or {or}"));
         Err(Error::config(format!("@{}={value}@", self.name))
             .field(self.name)
             .hint(format!("one of {}{or}", words.join(", "))))

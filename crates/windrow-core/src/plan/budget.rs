@@ -2,26 +2,27 @@
 
 use std::sync::Arc;
 
-use super::{Feed, Plan};
+use super::{Feed, Plan, Step};
 use crate::error::{Error, Result};
 use crate::record::{Draw, Piece};
-use crate::sampler::{Budget, Budgeted, RowLengths, Sampler};
+use crate::sampler::{Budget, Budgeted, RowLengths, Sampler, Turn};
 use crate::source::whole;
 
 /// Samples whose lengths are asked for at once.
 const AT_ONCE: usize = 4096;
 
-/// How long the row of each sample of these views is, in batches that are as long as their longest row.
+/// How long the row of each sample of these views is, in batches that are as long as their longest row, for a budget of `tokens`.
 ///
 /// # Errors
 /// `Config` for a view whose rows are all equally long, and for more samples than memory holds; what lengths say.
-pub fn row_lengths(feeds: &[Feed]) -> Result<RowLengths> {
-    let views = feeds.iter().map(|feed| feed.clone().to_longest().row_lengths());
-    RowLengths::new(views.collect::<Result<_>>()?, &[])
+pub fn row_lengths(feeds: &[Feed], tokens: u64) -> Result<RowLengths> {
+    let views = feeds.iter().map(|feed| feed.clone().to_longest().row_lengths(tokens));
+    let buckets = feeds.first().map_or(&[][..], |feed| feed.collate().buckets());
+    RowLengths::new(views.collect::<Result<_>>()?, buckets)
 }
 
 impl Feed {
-    fn row_lengths(&self) -> Result<Vec<u32>> {
+    fn row_lengths(&self, tokens: u64) -> Result<Vec<u32>> {
         let n = self.len();
         let mut found: Vec<u32> = Vec::new();
         let room = usize::try_from(n).ok().and_then(|n| found.try_reserve_exact(n).ok());
@@ -32,7 +33,7 @@ impl Feed {
             let some = &mut some[..(n - first).min(AT_ONCE as u64) as usize];
             whole(|| self.view().values(first, some)).map_err(|e| self.numbered(e))?;
             for (sample, values) in (first..).zip(some) {
-                let length = self.collate().row_length(*values).ok_or_else(|| self.all_alike())?;
+                let length = self.collate().row_length(*values).ok_or_else(|| self.all_alike(tokens))?;
                 found.push(u32::try_from(length).map_err(|_| {
                     Error::config(format!(
                         "sample {sample} is {length} long, and rows of a budget are below 2^32"
@@ -44,7 +45,7 @@ impl Feed {
         Ok(found)
     }
 
-    fn all_alike(&self) -> Error {
+    fn all_alike(&self, tokens: u64) -> Error {
         let error = Error::config(format!(
             "@max_tokens@ of a view whose rows are all equally long: {}",
             self.view().describe()
@@ -56,9 +57,8 @@ impl Feed {
             );
         }
         error.hint(format!(
-            "@global_batch_size=N@, where N is the tokens of a batch divided by {}; records with @pad=longest@, crop and codes \
-             have rows of many lengths",
-            self.view().positions()
+            "@global_batch_size={}@ is the same; records with @pad=longest@, crop and codes have rows of many lengths",
+            (tokens / self.view().positions().max(1)).max(1)
         ))
     }
 }
@@ -77,6 +77,24 @@ impl Plan {
             })?;
         let feeds = self.feeds.into_iter().map(Feed::to_longest).collect();
         Ok(Plan { feeds, sampler: Arc::new(sampler), ..self })
+    }
+
+    /// The values of the longest row of a step, where all ranks have to know it for their own rows.
+    pub(super) fn longest_of(&self, step: &Step, turns: &mut Vec<Turn>) -> Result<Option<u64>> {
+        let is_needed = self.feeds.iter().any(|feed| !feed.collate().buckets().is_empty());
+        if !is_needed || step.own == step.all {
+            return Ok(None);
+        }
+        self.turns((step.epoch, step.end()), step.all.clone(), turns)?;
+        let mut longest = 0;
+        for turn in turns.iter() {
+            let (feed, sample) = self.feed_of(turn.sample);
+            let from = &self.feeds[feed];
+            let mut values = [0];
+            from.view().values(sample, &mut values).map_err(|e| from.numbered(e))?;
+            longest = longest.max(values[0]);
+        }
+        Ok(Some(longest))
     }
 
     // An error about a sample, with the record that it reads instead.

@@ -260,6 +260,8 @@ pub(super) struct Workspace {
     pieces: Vec<Piece>,
     chunks: Vec<Chunk>,
     scratch: Scratch,
+    /// As many values as the longest row of the batch has, which another rank may get.
+    longest: Option<Piece>,
     /// Reads no runs.
     by_record: bool,
     /// Gives records, also of views that stack them.
@@ -284,6 +286,12 @@ impl Workspace {
         self.rows.clear();
         self.pieces.clear();
         self.chunks.clear();
+        self.longest = None;
+    }
+
+    /// Says how many values the longest row of the batch over all ranks has, where that decides the tensors.
+    pub(super) fn beside(&mut self, longest: Option<u64>) {
+        self.longest = longest.map(|len| Piece::Read(Span { record: 0, start: 0, len }));
     }
 
     /// Makes room for `samples` samples more, of a piece each.
@@ -407,9 +415,11 @@ impl Workspace {
             };
             return layout.batch(self.records(feeds)?, &place, pool);
         }
-        let Workspace { rows, pieces, chunks, scratch, by_record, .. } = self;
+        let Workspace { rows, pieces, chunks, scratch, by_record, longest, .. } = self;
         let samples = || samples(feeds, rows, (pieces, chunks), *by_record);
-        let mut fields = collate.fields(&mut samples())?;
+        let longest = longest.as_ref().map(std::slice::from_ref);
+        let longest = samples().next().zip(longest).map(|(first, pieces)| Sample { pieces, ..first });
+        let mut fields = collate.fields(&mut samples().chain(longest))?;
         let has_part_ids = feeds.first().is_some_and(|feed| feed.has_part_ids);
         if has_part_ids {
             fields = fields.iter().cloned().chain([Field::new(PART, DType::I32, [])]).collect();

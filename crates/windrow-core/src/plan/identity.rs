@@ -93,9 +93,12 @@ impl Identity {
     /// `Mismatch`.
     pub fn check(&self, other: &str) -> Result<()> {
         if let Some(position) = self.first_difference(other) {
+            let which = match self.order.order.contains("+budget-v1(") {
+                true => "among those that are sorted together with the last that were delivered, or before",
+                false => "before those that were delivered",
+            };
             return Err(Error::mismatch(format!(
-                "the state belongs to another plan: the shares of its mixture differ from sample {position} on, before those \
-                 that were delivered"
+                "the state belongs to another plan: the shares of its mixture differ from sample {position} on, {which}"
             ))
             .hint("of a run that continues, phases and max_epochs may change after the samples that were delivered"));
         }

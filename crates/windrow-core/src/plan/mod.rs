@@ -187,7 +187,7 @@ impl Plan {
         {
             return Err(Error::out_of_range("position", positions.end.saturating_sub(1), len));
         }
-        self.assemble((epoch, u64::MAX), positions, pool, workspace)
+        self.assemble((epoch, u64::MAX), positions, None, pool, workspace)
     }
 
     /// Assembles this rank's part of a step into one batch.
@@ -195,7 +195,8 @@ impl Plan {
     /// # Errors
     /// What reading the source says.
     pub fn batch_of(&self, step: &Step, pool: Option<&Pool>, workspace: &mut Workspace) -> Result<Batch> {
-        self.assemble((step.epoch, step.end()), step.own.clone(), pool, workspace)
+        let longest = whole(|| self.longest_of(step, &mut workspace.turns))?;
+        self.assemble((step.epoch, step.end()), step.own.clone(), longest, pool, workspace)
     }
 
     /// Bytes of all files that the plan reads.
@@ -273,29 +274,25 @@ impl Plan {
         &self,
         (epoch, end): (u64, u64),
         positions: Range<u64>,
+        longest: Option<u64>,
         pool: Option<&Pool>,
         workspace: &mut Workspace,
     ) -> Result<Batch> {
         let Workspace { turns, feed } = workspace;
-        feed.batch(&self.feeds, pool, &mut |feed| self.add((epoch, end), positions.clone(), turns, feed))
+        feed.batch(&self.feeds, pool, &mut |feed| {
+            self.add((epoch, end), positions.clone(), turns, feed)?;
+            feed.beside(longest);
+            Ok(())
+        })
     }
 
-    // What the samples at these positions are made of. Positions past the end stand for the epoch's first samples again, those that
-    // are not skipped.
-    fn add(
-        &self,
-        (epoch, end): (u64, u64),
-        positions: Range<u64>,
-        turns: &mut Vec<Turn>,
-        workspace: &mut feed::Workspace,
-    ) -> Result<()> {
+    // The turns of the samples at these positions. Positions past the end stand for the epoch's first samples again, those that are not
+    // skipped.
+    fn turns(&self, (epoch, end): (u64, u64), positions: Range<u64>, turns: &mut Vec<Turn>) -> Result<()> {
         turns.clear();
         let n_rows = positions.end.saturating_sub(positions.start);
-        let n = usize::try_from(n_rows).unwrap_or(usize::MAX);
-        // Asked for here, memory that is not there is an error; where the lists grow, it would end the process.
-        reserve(turns, n).and_then(|()| workspace.reserve(n)).map_err(|_| {
-            Error::memory(format!("a batch of {n_rows} rows")).hint("choose a smaller batch size")
-        })?;
+        // Asked for here, memory that is not there is an error; where the list grows, it would end the process.
+        reserve(turns, usize::try_from(n_rows).unwrap_or(usize::MAX)).map_err(|_| no_memory(n_rows))?;
         let end = self.sampler.len(epoch).unwrap_or(u64::MAX).min(end);
         self.sampler.turns(epoch, positions.start.min(end)..positions.end.min(end), turns);
         if positions.end > end {
@@ -304,6 +301,20 @@ impl Plan {
                 self.sampler.turns(epoch, run, turns);
             }
         }
+        Ok(())
+    }
+
+    // What the samples at these positions are made of.
+    fn add(
+        &self,
+        (epoch, end): (u64, u64),
+        positions: Range<u64>,
+        turns: &mut Vec<Turn>,
+        workspace: &mut feed::Workspace,
+    ) -> Result<()> {
+        let n_rows = positions.end.saturating_sub(positions.start);
+        self.turns((epoch, end), positions, turns)?;
+        workspace.reserve(turns.len()).map_err(|_| no_memory(n_rows))?;
         for (i, turn) in turns.iter().enumerate() {
             // What says where a later sample lies comes from memory meanwhile.
             if let Some(later) = turns.get(i + AHEAD) {
@@ -328,4 +339,8 @@ impl Plan {
         };
         (feed, sample - self.starts[feed])
     }
+}
+
+fn no_memory(n_rows: u64) -> Error {
+    Error::memory(format!("a batch of {n_rows} rows")).hint("choose a smaller batch size")
 }

@@ -335,3 +335,46 @@ fn a_mixture_that_never_ends_has_batches_and_keeps_its_shares_pool_by_pool() {
     assert_eq!(before(&order, 100), before(&mixed(phase(160)), 100));
     assert_ne!(before(&order, 100), before(&mixed(phase(150)), 100));
 }
+
+// Lengths of a law: median and sigma of a lognormal one, or from 50 to 1,000 alike.
+fn of_law(law: Option<(f64, f64)>, n: u64) -> Vec<u64> {
+    let draw = |i: u64, of: u64| (keyed_hash(17, [i, of, 0]) >> 11) as f64 / (1u64 << 53) as f64;
+    let length = |i| match law {
+        Some((median, sigma)) => {
+            let normal = (-2.0 * (1.0 - draw(i, 0)).ln()).sqrt() * (std::f64::consts::TAU * draw(i, 1)).cos();
+            ((median * (sigma * normal).exp()) as u64).clamp(1, 8192)
+        }
+        None => 50 + (draw(i, 0) * 951.0) as u64,
+    };
+    (0..n).map(length).collect()
+}
+
+#[test]
+fn little_is_padding_whatever_the_law_of_lengths() {
+    const N: u64 = 24_000;
+    for law in [Some((400.0, 1.0)), Some((700.0, 1.2)), Some((900.0, 1.6)), None] {
+        let all = of_law(law, N);
+        let longest = all.iter().copied().max().unwrap();
+        for (times, each) in [(16, 1), (16, 8), (64, 8), (64, 64)] {
+            let (tokens, lengths) = (times * longest, lengths(&all, &[]));
+            let pool = pool_of(tokens, multiple(each), N, lengths.total());
+            let budget = Budget { tokens, multiple: multiple(each), pool };
+            let order = Budgeted::new(Arc::new(Shuffle::new(N, 1)), lengths.clone(), budget, 1).unwrap();
+            let (mut filled, mut positions, mut n_batches) = (0, 0, 0);
+            for batch in batches(&order, 0) {
+                let of = |sample: &u64| u64::from(lengths.of(*sample));
+                let size = batch.iter().map(of).max().unwrap() * batch.len() as u64;
+                assert!(size <= tokens);
+                positions += size;
+                filled += batch.iter().map(of).sum::<u64>();
+                n_batches += 1;
+            }
+            let padding = 1.0 - filled as f64 / positions as f64;
+            assert!(padding <= 0.07, "{law:?}, {times} times the longest, multiples of {each}: {padding:.3}");
+            assert!(
+                n_batches * tokens < positions * 3 / 2,
+                "{law:?}: batches are about as large as they may be"
+            );
+        }
+    }
+}

@@ -397,7 +397,8 @@ impl Loader {
     /// ``effective_blocks``: how many blocks of equal weight would give a batch as much variety; ``excess_variance``: by what the
     /// variance of a batch's mean is multiplied for a property that a block's samples share, 1 for a global shuffle;
     /// ``reach``: samples over which a block is spread; ``neighbours_apart``: the mean distance of neighbours, 1 for a global
-    /// shuffle. Counted over 64 batches of the first epoch.
+    /// shuffle. Counted over 64 batches of the first epoch. With ``max_tokens`` also ``padding_share``, the part of all positions that is
+    /// padding, and ``padding_share_at_random``, what that would be in batches of as many random rows.
     ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"

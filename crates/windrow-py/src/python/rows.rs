@@ -67,6 +67,12 @@ fn plain(row: &OptionRow, value: &Bound<'_, PyAny>) -> PyResult<Value> {
             Ok(word) => text_of(word).into(),
             Err(_) => value.extract::<Count>()?.0.into(),
         },
+        Takes::WordsOrNumbers(..) => match value.cast::<PyString>() {
+            Ok(word) => text_of(word).into(),
+            Err(_) => {
+                value.extract::<Vec<Count>>()?.into_iter().map(|number| Value::from(number.0)).collect()
+            }
+        },
         Takes::Words(_) if name == "scaler" => match value.cast::<PyString>() {
             Ok(word) => text_of(word).into(),
             Err(_) if value.is_instance_of::<PyDict>() => text(value)?,
@@ -106,7 +112,7 @@ fn text(value: &Bound<'_, PyAny>) -> PyResult<Value> {
 pub(crate) fn _options(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let shown = |option: &OptionRow| {
         let words = match option.takes {
-            Takes::Words(words) | Takes::WordsOr(words, _) => Some(words),
+            Takes::Words(words) | Takes::WordsOr(words, _) | Takes::WordsOrNumbers(words, _) => Some(words),
             _ => None,
         };
         json!({

@@ -94,7 +94,7 @@ impl Tokens {
         let lengths = match self.measured.get() {
             Some(measured) => measured.clone(),
             None => {
-                let measured = Arc::new(self.measure(feeds, parts)?);
+                let measured = Arc::new(self.measure(feeds, parts, tokens)?);
                 self.measured.get_or_init(|| measured).clone()
             }
         };
@@ -134,8 +134,8 @@ impl Tokens {
         }
     }
 
-    fn measure(&self, feeds: &[Feed], parts: &[Samples]) -> Result<RowLengths> {
-        let Some(given) = &self.lengths else { return row_lengths(feeds) };
+    fn measure(&self, feeds: &[Feed], parts: &[Samples], tokens: u64) -> Result<RowLengths> {
+        let Some(given) = &self.lengths else { return row_lengths(feeds, tokens) };
         if let Some(other) = feeds.iter().find(|feed| feed.collate().rows().is_none()) {
             return Err(Error::config(format!(
                 "@lengths@ of a view that is not rows: {}",

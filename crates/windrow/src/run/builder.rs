@@ -84,7 +84,7 @@ impl LoaderBuilder {
     #[must_use]
     pub fn batch_size(mut self, rows: u64) -> Self {
         self.batch = BatchSize::PerRank(rows);
-        self.tokens.most = None;
+        self.tokens = Tokens::default();
         self
     }
 
@@ -92,7 +92,7 @@ impl LoaderBuilder {
     #[must_use]
     pub fn global_batch_size(mut self, rows: u64) -> Self {
         self.batch = BatchSize::Global(rows);
-        self.tokens.most = None;
+        self.tokens = Tokens::default();
         self
     }
 
@@ -377,7 +377,7 @@ impl LoaderBuilder {
     }
 
     // The budget of tokens that batches have, and the lengths of rows.
-    fn budget(&self) -> Result<Option<(Budget, Arc<RowLengths>)>> {
+    pub(crate) fn budget(&self) -> Result<Option<(Budget, Arc<RowLengths>)>> {
         let feeds: Vec<Feed> = self.parts().iter().map(|samples| samples.feed().clone()).collect();
         self.tokens.budget(&feeds, self.parts())
     }

@@ -9,6 +9,7 @@ use windrow_core::sampler::{BlockShape, Order, Turn};
 use crate::order::blocks::Blocks;
 use crate::order::ordered::{bytes_of, once};
 use crate::run::builder::LoaderBuilder;
+use crate::run::padding::padding;
 
 /// Batches that are looked at, spread over an epoch.
 const BATCHES: u64 = 64;
@@ -42,6 +43,12 @@ pub struct Mixing {
     pub reach: u64,
     /// The mean distance in the order of samples i and i + 1 of a block, where 1 is that of a global shuffle.
     pub neighbours_apart: f64,
+    /// With a budget of tokens: the part of the positions of the view's rows that is padding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub padding_share: Option<f64>,
+    /// What that would be in batches of random rows, as many as a batch has on average.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub padding_share_at_random: Option<f64>,
 }
 
 /// What was counted of one view.
@@ -117,6 +124,11 @@ impl LoaderBuilder {
                 counted.batches += u64::from(n > 0);
             }
         }
+        let padding = match self.budget()? {
+            Some((_, lengths)) => padding(&plan, &lengths, global_batch)?,
+            None => None,
+        };
+        let padding = |number: usize| padding.as_ref().and_then(|all| all.get(number));
         let mixing = orders.iter().zip(self.parts()).zip(counted).enumerate();
         let mixing = mixing.map(|(number, ((order, samples), counted))| {
             let (n, size) = (samples.len(), sizes[number]);
@@ -140,6 +152,8 @@ impl LoaderBuilder {
                     Order::Sequential => size.min(n),
                 },
                 neighbours_apart: apart / (n as f64 / 3.0),
+                padding_share: padding(number).map(|padding| padding.share),
+                padding_share_at_random: padding(number).map(|padding| padding.at_random),
             })
         });
         mixing.collect()

@@ -7,6 +7,7 @@ pub(crate) mod compared;
 pub(crate) mod metrics;
 pub(crate) mod mixing;
 pub(crate) mod options;
+pub(crate) mod padding;
 pub mod ranks;
 pub(crate) mod recipe;
 pub(crate) mod reopen;

@@ -171,6 +171,7 @@ mod tests {
         for text in [
             r#"{"records":{"length":8,"pad_value":0,"pad":"longest"}}"#,
             r#"{"records":{"length":8,"pad_value":0,"pad":"longest","group":32}}"#,
+            r#"{"records":{"length":8,"pad_value":0,"pad":[2,4,8]}}"#,
             r#"{"bins":{"length":8,"strategy":"best_fit","overlong":"split","pad_value":0,"fields":["labels"]}}"#,
             r#"{"bins":{"length":8,"strategy":"best_fit","scope":"block","pad_value":0}}"#,
             r#"{"bins":{"length":8,"strategy":"best_fit","scope":4096,"pad_value":0}}"#,

@@ -30,7 +30,7 @@ view! {
         /// What fills free positions.
         #[kept = true]
         pad_value: i64,
-        /// How long rows are: length, or as long as the longest of their batch.
+        /// How long rows are: length, as long as the longest of their batch, or as the smallest of these lengths that holds it.
         pad: Pad,
         /// How many rows of about the same length come together.
         group: Option<u64> as u64,
@@ -41,19 +41,22 @@ view! {
 }
 
 /// How long the rows of a batch are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Pad {
     /// As long as was asked for.
     #[default]
     Length,
-    /// As long as the longest of them.
+    /// As long as the longest of them that this rank has.
     Longest,
+    /// As long as the smallest of these lengths, which ascend, that holds the longest of them over all ranks.
+    #[serde(untagged)]
+    Buckets(Vec<u64>),
 }
 
 impl Taken for Pad {
-    const TAKES: Takes = Takes::Words(&["length", "longest"]);
+    const TAKES: Takes = Takes::WordsOrNumbers(&["length", "longest"], "N");
 }
 
 impl ViewKind for Records {
@@ -65,7 +68,11 @@ impl ViewKind for Records {
 
     fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {
         let collate = data.next_token(self.length, true, self.pad_value)?.labels(self.labels)?;
-        let collate = if self.pad == Pad::Longest { collate.to_longest() } else { collate };
+        let collate = match &self.pad {
+            Pad::Length => collate,
+            Pad::Longest => collate.to_longest(),
+            Pad::Buckets(buckets) => collate.to_buckets(data.schema(), buckets)?,
+        };
         let cut = if self.reads_next() { view::Records::new } else { view::Records::apart };
         Ok((Arc::new(cut(data.lengths(), self.length)?), Arc::new(collate)))
     }
