@@ -87,8 +87,8 @@ def draw(draws: random.Random, known: dict[str, list[Source]]) -> Plan:
         said = f"{said} of {kind}{known[kind].index(parts[0])}"
     ends = not is_mixed or "'never'" not in said
     options = options_of(draws, batch, parts, is_mixed, said, ends)
-    # In batches within a budget, crops are as long as their longest, too.
-    is_trimmed = "longest" in said or ("crop(" in said and "max_tokens" in options)
+    # In batches within a budget, crops are as long as their longest, too. Other batches of the same rows may have other buckets.
+    is_trimmed = "longest" in said or "pad': [" in said or ("crop(" in said and "max_tokens" in options)
     plan = Plan(view, parts, options, "", is_trimmed=is_trimmed, kind=kind, ends=ends, is_by_part="'batches'" in said)
     plan.said = f"{said}; Loader({options})"
     return plan

@@ -29,7 +29,7 @@
 //! * `source`: records by number, and the sources that wrap another one: concat, subset (by numbers, a mask or what a
 //!   column holds), period (up to a border), apart (each channel), scale, folder_columns, transform;
 //! * `view`: which spans of which records make sample i: pack, records, windows, crop, bins, segments, cursor, rows;
-//! * `sampler`: (epoch, position) → sample: sequential, shuffle, blocks, mix, skipping; and the rows of a rank;
+//! * `sampler`: (epoch, position) → sample: sequential, shuffle, blocks, mix, skipping, budget; and the rows of a rank;
 //! * `collate`: assembles samples into named tensors: inputs, labels, masks, positions, codes, covariates;
 //! * `plan`: the pure function, its identity, its state, its inverse (trace), and how two plans differ;
 //! * `loader`: runs a plan ahead of time: threads, a bounded queue, reading ahead.

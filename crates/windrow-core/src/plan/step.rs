@@ -69,7 +69,7 @@ impl Step {
 /// The rule from one step to the next.
 #[derive(Clone, Copy, Debug)]
 pub struct Steps {
-    /// Rows of a batch over all ranks; about so many, where the order says itself where batches end.
+    /// Rows of a batch over all ranks; their mean, where the order says itself where batches end.
     pub global_batch_size: u64,
     /// This rank among all.
     pub shard: Shard,
