@@ -104,7 +104,7 @@ pub trait Collate: Send + Sync {
         &[]
     }
 
-    /// The same tensors, as long as the longest row of their batch, of a layout that can be so and is not.
+    /// This layout with rows as long as the longest of their batch, where it can have them so and does not.
     fn to_longest(&self) -> Option<Arc<dyn Collate>> {
         None
     }

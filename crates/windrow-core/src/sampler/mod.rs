@@ -74,7 +74,7 @@ pub trait Sampler: Send + Sync {
         vec![positions]
     }
 
-    /// The same of one epoch, in an order in which it depends on that.
+    /// How many of one epoch's first positions are of each view, which may depend on the epoch.
     fn samples_of_views_in(&self, epoch: u64, positions: u64) -> Vec<u64> {
         let _ = epoch;
         self.samples_of_views(positions)

@@ -63,7 +63,7 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// The same options, for these lengths.
+    /// These options, for rows of other lengths.
     pub(crate) fn with_lengths(self, lengths: LengthsOf) -> Tokens {
         Tokens { lengths: Some(lengths), measured: Arc::default(), ..self }
     }
