@@ -20,19 +20,23 @@ const LONG: [(&str, &str); 4] = [
 ];
 
 /// Options that few need, which only `--help` lists too.
-const RARE: [&str; 17] = [
+const RARE: [&str; 21] = [
     "allow_empty",
     "append_eos",
+    "batch_multiple",
     "chat_date",
     "chat_template",
     "checkpoint_bytes",
+    "lengths",
     "map_name",
     "mask_field",
     "max_skipped",
+    "max_tokens",
     "messages_field",
     "no_fsync",
     "node_price",
     "pad_value",
+    "pool",
     "remainder",
     "special_tokens",
     "scratch",
