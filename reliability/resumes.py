@@ -83,7 +83,12 @@ def rows_of(batch: Any, plan: Plan) -> list[Row]:
     if plan.is_trimmed:
         real = [int(length) for length in batch["lengths"]] if "lengths" in batch else batch["loss_masks"].sum(1).tolist()
         ends = [max(1, length) for length in real]
-    return [tuple((name, (array[i, : ends[i]] if array.ndim > 1 else array[i]).tobytes()) for name, array in batch.items()) for i in range(n)]
+
+    def cut(array: Any, row: int) -> bytes:
+        held: bytes = (array[row, : ends[row]] if array.ndim > 1 else array[row]).tobytes()
+        return held
+
+    return [tuple((name, cut(array, i)) for name, array in batch.items()) for i in range(n)]
 
 
 def unbroken(plan: Plan) -> list[tuple[int, list[Row], Any]]:

@@ -113,7 +113,7 @@ def test_a_run_resumes_in_the_middle_of_a_pool_on_other_ranks(ds: wr.Dataset) ->
 def test_a_state_is_at_the_end_of_a_batch_and_of_this_budget(ds: wr.Dataset) -> None:
     loader = wr.Loader(rows_of(ds), max_tokens=400, seed=1)
     next(loader)
-    state = loader.state_dict()
+    state: dict[str, Any] = dict(loader.state_dict())
     with pytest.raises(wr.ConfigError, match="within a batch: the nearest ends of batches are"):
         loader.load_state_dict({**state, "samples": state["samples"] + 1})
     for options in ({"max_tokens": 401}, {"max_tokens": 400, "multiple": 2}, {"max_tokens": 400, "pool": 77}, {"batch_size": 1}):
@@ -193,7 +193,12 @@ def test_rows_have_lengths_of_a_column_or_an_array(tmp_path: Path) -> None:
     with pytest.raises(wr.ConfigError, match="whose rows are all equally long.*") as refused:
         wr.Loader(view, max_tokens=250)
     assert "lengths=" in str(refused.value)
-    for given, message in [("t", "expected whole numbers in"), ("no", 'in "no", found null'), ([1, 2], "2 lengths= for 80"), ([-1] * 80, "-1 at place 0")]:
+    for given, message in [
+        ("t", "expected whole numbers in"),
+        ("no", 'in "no", found null'),
+        ([1, 2], "2 lengths= for 80"),
+        ([-1] * 80, "-1 at place 0"),
+    ]:
         with pytest.raises(wr.ConfigError, match=message):
             wr.Loader(view, max_tokens=250, lengths=given)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="name of a column"):
@@ -321,7 +326,7 @@ def test_the_command_takes_a_budget(ds: wr.Dataset, tmp_path: Path) -> None:
     assert (7, 1) in [(one["step"], one["row"]) for one in found["read_by"]]
     with_buckets = json.loads(command("trace", data, "--records", 100, "--pad", "10,100", "--max-tokens", 400, "--step", 0, "--json"))
     assert len(with_buckets["rows"]) in (4, 40)
-    wrong = [sys.executable, "-m", "windrow", "trace", data, *map(str, options[:6]), "--batch-multiple", "8", "--step", "0"]
+    wrong: list[Any] = [sys.executable, "-m", "windrow", "trace", data, *map(str, options[:6]), "--batch-multiple", "8", "--step", "0"]
     told = subprocess.run(wrong, capture_output=True, text=True, check=False)
     assert told.returncode != 0 and "--max-tokens 800" in told.stderr
 
