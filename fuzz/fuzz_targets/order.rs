@@ -55,20 +55,18 @@ fuzz_target!(|input: Input| {
     check(sampler.as_ref(), input.epoch, &input.positions);
     let Ok(shard) = Shard::new(input.rank, input.world_size) else { return };
     let last = [LastBatch::Drop, LastBatch::Keep, LastBatch::Repeat][usize::from(input.last) % 3];
-    let steps = Steps { global_batch_size: input.global_batch_size, shard, last, epochs: input.epochs };
-    let mut cursor = Cursor { epoch: input.epoch, samples: input.positions[0] };
+    let (global_batch_size, epochs) = (input.global_batch_size, input.epochs);
+    let steps = Steps { global_batch_size, shard, last, epochs, micro_batches: 1, is_balanced: false };
+    let mut cursor = Cursor::at(input.epoch, input.positions[0]);
     if steps.check(sampler.as_ref(), cursor).is_err() {
         return;
     }
     for _ in 0..4 {
         let Some(step) = steps.next(sampler.as_ref(), cursor) else { return };
-        assert!(
-            step.all.start <= step.own.start
-                && step.own.start <= step.own.end
-                && step.own.end <= step.all.end
-        );
+        let own = step.in_order();
+        assert!(step.all.start <= own.start && own.start <= own.end && own.end <= step.all.end);
         assert!(sampler.len(step.epoch).is_none_or(|len| step.after().samples <= len));
-        assert!(shard.world_size() > 1 || step.own_repeated() == step.n_repeated);
+        assert!(shard.world_size() > 1 || own == step.all);
         cursor = step.after();
     }
 });

@@ -52,6 +52,8 @@ fuzz_target!(|data: &[u8]| {
         shard,
         last: [LastBatch::Drop, LastBatch::Keep, LastBatch::Repeat][(number() % 3) as usize],
         epochs: Some(number()).filter(|n| *n > 0),
+        micro_batches: number().clamp(1, 4),
+        is_balanced: false,
     };
     // A batch that is filled up has the number of rows that it is told, which take time.
     let is_huge = steps.last == LastBatch::Repeat && steps.global_batch_size > MOST_ROWS;
@@ -61,7 +63,8 @@ fuzz_target!(|data: &[u8]| {
     assert!(steps.in_epoch(plan.sampler(), cursor.epoch).is_some());
     for _ in 0..4 {
         let Some(step) = steps.next(plan.sampler(), cursor) else { return };
-        assert!(step.own.start >= step.all.start && step.own.end <= step.all.end);
+        let own = step.in_order();
+        assert!(own.start >= step.all.start && own.end <= step.all.end);
         plan.batch_of(&step, None, &mut Workspace::default()).expect("a step's batch");
         cursor = step.after();
     }

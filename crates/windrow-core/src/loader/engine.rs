@@ -116,7 +116,8 @@ impl Engine {
             assembling: 0,
             took: None,
             ahead: if plan.is_far() {
-                let rows = steps.global_batch_size.div_ceil(steps.shard.world_size().max(1));
+                let batches = steps.shard.world_size().saturating_mul(steps.micro_batches).max(1);
+                let rows = steps.global_batch_size.div_ceil(batches);
                 let room = Room { bytes: plan.room_ahead(), is_kept: plan.is_kept() };
                 ReadAhead::of_far(plan.bytes_per_row(), rows, room, n_threads)
             } else {
@@ -312,7 +313,7 @@ impl Shared {
         let _ = catch_unwind(AssertUnwindSafe(|| {
             let between = if asked.runs.is_empty() { Between::Likely } else { Between::Apart };
             for (number, step) in asked.steps {
-                with_between(between, || self.plan.prefetch(&step, number, workspace));
+                with_between(between, || self.plan.prefetch(&step, number, asked.rows, workspace));
             }
             for (at, run) in asked.runs {
                 self.plan.prefetch_run(at, run, workspace);
@@ -340,8 +341,8 @@ impl Shared {
         step: Step,
         workspace: &Workspace,
     ) -> Result<Batch> {
-        let turns = workspace.turns().to_vec();
-        let origin = Origin { plan: self.plan.clone(), steps: self.steps, step, turns };
+        let (turns, own) = (workspace.turns().to_vec(), workspace.own().clone());
+        let origin = Origin { plan: self.plan.clone(), steps: self.steps, step, own, turns };
         let is_wanted = || self.is_wanted.load(Ordering::Relaxed);
         batch.and_then(|batch| or_panic(|| finish.finish(batch, &origin, &is_wanted)))
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::collate::Batch;
 use crate::error::Result;
-use crate::plan::{Plan, Step, Steps};
+use crate::plan::{Own, Plan, Step, Steps};
 use crate::sampler::Turn;
 
 /// Which samples a batch holds.
@@ -16,6 +16,8 @@ pub struct Origin {
     pub steps: Steps,
     /// The step.
     pub step: Step,
+    /// Of each row, its position in the step.
+    pub own: Own,
     /// Of each row, the number of its sample in the plan and the pass.
     pub turns: Vec<Turn>,
 }

@@ -36,6 +36,8 @@ pub struct Options {
     pub num_threads: Option<usize>,
     /// Batches kept ready at most.
     pub prefetch: usize,
+    /// In how many batches each rank gets its rows of a step, which [`BatchSize::Global`] counts; 1 for a batch a step.
+    pub accumulate: u64,
 }
 
 /// Rows of a batch.
@@ -43,16 +45,21 @@ pub struct Options {
 pub enum BatchSize {
     /// For each rank.
     PerRank(u64),
-    /// For all ranks together; each gets its part.
+    /// For all ranks together, in all batches of a step; each gets its part.
     Global(u64),
 }
 
 impl BatchSize {
-    fn over(self, shard: Shard) -> Result<u64> {
+    /// Rows of a step: of `accumulate` batches of each rank.
+    ///
+    /// # Errors
+    /// `Config` for more than 2^64.
+    pub fn over(self, shard: Shard, accumulate: u64) -> Result<u64> {
         match self {
             BatchSize::Global(rows) => Ok(rows),
             BatchSize::PerRank(rows) => rows
                 .checked_mul(shard.world_size())
+                .and_then(|rows| rows.checked_mul(accumulate.max(1)))
                 .ok_or_else(|| Error::config("the batch size over all ranks is larger than 2^64")),
         }
     }
@@ -162,10 +169,12 @@ impl Loader {
     /// `Config` when the options would never give a batch, or ask for more than 1024 threads.
     pub fn new(plan: Arc<Plan>, options: &Options) -> Result<Loader> {
         let steps = Steps {
-            global_batch_size: options.batch.over(options.shard)?,
+            global_batch_size: options.batch.over(options.shard, options.accumulate)?,
             shard: options.shard,
             last: options.last,
             epochs: options.epochs,
+            micro_batches: options.accumulate,
+            is_balanced: plan.balance().is_some(),
         };
         steps.check(plan.sampler(), Cursor::default())?;
         threads::check(options.num_threads, 0)?;
@@ -222,8 +231,8 @@ impl Loader {
         self.steps.next(self.plan.sampler(), self.cursor).map(|step| step.epoch)
     }
 
-    /// Continues as another rank, from where it is. [`BatchSize::PerRank`] then makes batches over all ranks of another
-    /// size.
+    /// Continues as another rank, from where it is, or from the beginning of the step that it is in. [`BatchSize::PerRank`] then
+    /// makes batches over all ranks of another size.
     ///
     /// # Errors
     /// `Config` when the options would never give a batch; the loader stays as it was.
@@ -231,11 +240,19 @@ impl Loader {
         if shard == self.steps.shard {
             return Ok(());
         }
-        let steps = Steps { global_batch_size: self.batch.over(shard)?, shard, ..self.steps };
+        let global_batch_size = self.batch.over(shard, self.steps.micro_batches)?;
+        let steps = Steps { global_batch_size, shard, ..self.steps };
         steps.check(self.plan.sampler(), self.cursor)?;
         self.stop();
         self.steps = steps;
+        self.cursor.micro_batches = 0;
         Ok(())
+    }
+
+    /// Goes back to a place where this loader was: unlike a state, within a step.
+    pub fn back_to(&mut self, cursor: Cursor) {
+        self.stop();
+        self.cursor = cursor;
     }
 
     /// What was done so far.
@@ -259,7 +276,7 @@ impl Loader {
     /// # Errors
     /// `Mismatch` naming what differs; the loader stays where it was.
     pub fn resume(&mut self, state: &State) -> Result<()> {
-        let at = Cursor { epoch: state.epoch, samples: state.samples };
+        let at = Cursor::at(state.epoch, state.samples);
         let identity = self.identity.before(self.plan.sampler(), at);
         let cursor = state.cursor(&identity, self.plan.seed())?;
         if let Some(len) = self.plan.sampler().len(cursor.epoch)
@@ -380,8 +397,8 @@ impl Loader {
         if self.finish.is_none() {
             return Ok(Next::Batch(batch));
         }
-        let turns = self.workspace.turns().to_vec();
-        let origin = Origin { plan: self.plan.clone(), steps: self.steps, step, turns };
+        let (turns, own) = (self.workspace.turns().to_vec(), self.workspace.own().clone());
+        let origin = Origin { plan: self.plan.clone(), steps: self.steps, step, own, turns };
         Ok(Next::Unfinished(batch, origin))
     }
 
@@ -390,7 +407,7 @@ impl Loader {
         self.has_failed = false;
         self.stats.batches += 1;
         self.stats.samples += batch.rows() as u64;
-        self.stats.repeated += step.own_repeated();
+        self.stats.repeated += self.plan.own_repeated(step);
         self.stats.values += batch.values();
         self.stats.positions += batch.positions();
         self.stats.text_values += batch.text_values();

@@ -35,8 +35,10 @@ const OF_A_WAIT: u64 = 5 << 19;
 /// What is asked for as a step is begun, in this order.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
-    /// Steps, each with its number: what their own rows read.
+    /// Steps, each with its number: what their own rows read,
     pub(super) steps: Vec<(u64, Step)>,
+    /// the first so many of each.
+    pub(super) rows: u64,
     /// Runs of samples, each with the place of the run of the plan that needs it: all that they read.
     pub(super) runs: Vec<(Cursor, Range<u64>)>,
 }
@@ -137,22 +139,20 @@ impl ReadAhead {
     ) -> Asked {
         let is_first = self.next.is_none();
         let mut ahead = self.steps(number, after, steps, plan.sampler());
-        let Some(far) = self.far else { return Asked { steps: ahead, runs: Vec::new() } };
+        let rows = self.far.map_or(u64::MAX, |far| far.rows);
+        let Some(far) = self.far else { return Asked { steps: ahead, rows, runs: Vec::new() } };
         if is_first || far.steps == 0 {
             ahead.insert(0, (number, step.clone()));
         }
         let runs = self.blocks(&ahead, plan);
-        for (_, step) in &mut ahead {
-            step.own.end = step.own.end.min(step.own.start.saturating_add(far.rows));
-        }
-        let Some(runs) = runs else { return Asked { steps: ahead, runs: Vec::new() } };
+        let Some(runs) = runs else { return Asked { steps: ahead, rows, runs: Vec::new() } };
         ahead.truncate(if is_first { FIRST } else { 0 });
         let samples = runs.iter().map(|(_, run)| run.end - run.start).fold(0, u64::saturating_add);
         let bytes = samples.saturating_mul(plan.bytes_per_row());
-        if ahead.first().is_some_and(|(_, first)| !are_sooner(first, runs.len() as u64, bytes)) {
+        if ahead.first().is_some_and(|(_, first)| !are_sooner(first, rows, runs.len() as u64, bytes)) {
             ahead.clear();
         }
-        Asked { steps: ahead, runs }
+        Asked { steps: ahead, rows, runs }
     }
 
     // The blocks, as runs of samples, that steps draw from and that were not asked for yet; `None` where the order has none.
@@ -167,7 +167,7 @@ impl ReadAhead {
             if self.asked.len() + found.len() > MOST_ASKED {
                 self.asked.clear();
             }
-            let at = Cursor { epoch: step.epoch, samples: step.own.start };
+            let at = Cursor::at(step.epoch, step.in_order().start);
             let unasked = found.drain(..).filter(|run| self.asked.insert((step.epoch, run.start)));
             new.extend(unasked.map(|run| (at, run)));
         }
@@ -231,11 +231,12 @@ impl ReadAhead {
     }
 }
 
-// Whether a step's rows, each asked for by itself, are there before whole blocks are, which have `bytes` bytes together: in fewer
-// waits for a store.
-fn are_sooner(step: &Step, blocks: u64, bytes: u64) -> bool {
-    let block = bytes / blocks.max(1);
-    (step.own.end - step.own.start).div_ceil(AT_A_TIME) < blocks.div_ceil(AT_A_TIME) * (1 + block / OF_A_WAIT)
+// Whether a step's rows, `most` at most, each asked for by itself, are there before whole blocks are, which have `bytes` bytes
+// together: in fewer waits for a store.
+fn are_sooner(step: &Step, most: u64, blocks: u64, bytes: u64) -> bool {
+    let (own, block) = (step.in_order(), bytes / blocks.max(1));
+    let rows = (own.end - own.start).min(most);
+    rows.div_ceil(AT_A_TIME) < blocks.div_ceil(AT_A_TIME) * (1 + block / OF_A_WAIT)
 }
 
 /// Whether data of `bytes` bytes is more than memory can hold beside what else there is.
@@ -270,15 +271,17 @@ mod tests {
     fn steps() -> Steps {
         Steps {
             global_batch_size: 2,
-            shard: Shard::new(0, 1).unwrap(),
+            shard: Shard::ALONE,
             last: LastBatch::Drop,
             epochs: Some(1),
+            micro_batches: 1,
+            is_balanced: false,
         }
     }
 
     fn numbers(ahead: &mut ReadAhead, number: u64) -> Vec<u64> {
         let sampler = Sequential::new(40);
-        let after = Cursor { epoch: 0, samples: 2 * (number + 1) };
+        let after = Cursor::at(0, 2 * (number + 1));
         let asked = ahead.steps(number, after, &steps(), &sampler);
         assert!(asked.iter().all(|(number, step)| step.all.start == 2 * number));
         asked.into_iter().map(|(number, _)| number).collect()
@@ -310,19 +313,23 @@ mod tests {
 
     #[test]
     fn rows_are_asked_for_first_where_that_takes_fewer_waits_than_blocks() {
-        let step = |rows| Step { epoch: 0, all: 0..rows, own: 0..rows, n_repeated: 0 };
+        let all = Steps { last: LastBatch::Keep, ..steps() };
+        let step = |rows| {
+            let steps = Steps { global_batch_size: rows, ..all };
+            steps.next(&Sequential::new(rows), Cursor::default()).unwrap()
+        };
         // Blocks of 8 MiB take four waits, together, and rows one for each 64.
         for (rows, blocks_of, sooner) in
             [(32, 6, true), (192, 6, true), (256, 6, false), (256, 65, true), (1, 0, false)]
         {
             assert_eq!(
-                are_sooner(&step(rows), blocks_of, blocks_of << 23),
+                are_sooner(&step(rows), u64::MAX, blocks_of, blocks_of << 23),
                 sooner,
                 "{rows} rows, {blocks_of} blocks"
             );
         }
         // Small ones are there as soon.
-        assert!(!are_sooner(&step(32), 6, 6 << 17));
+        assert!(!are_sooner(&step(32), u64::MAX, 6, 6 << 17));
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl Plan {
         if !is_needed || step.own == step.all {
             return Ok(None);
         }
-        self.turns((step.epoch, step.end()), step.all.clone(), turns)?;
+        self.turns((step.epoch, step.end()), &Own::Run(step.all.clone()), turns)?;
         let mut longest = 0;
         for turn in turns.iter() {
             let (feed, sample) = self.feed_of(turn.sample);

@@ -55,7 +55,8 @@ pub fn first_difference(
         if !is_wanted() {
             return Err(Error::new(Kind::Interrupted, "stopped before the end"));
         }
-        let next = |of: usize| runs[of].steps.next(runs[of].plan.sampler(), cursors[of]);
+        let whole = [a, b].map(|run| Steps { micro_batches: 1, ..*run.steps });
+        let next = |of: usize| whole[of].next(runs[of].plan.sampler(), cursors[of]);
         let (first, second) = match (next(0), next(1)) {
             (Some(first), Some(second)) => (first, second),
             (None, None) => return Ok(None),

@@ -61,6 +61,7 @@ impl Plan {
         let mut counts: Vec<Counted> =
             self.feeds().iter().map(|feed| Counted::below(feed.numbers())).collect();
         let mut cursor = Cursor::default();
+        let steps = &Steps { micro_batches: 1, ..*steps };
         let (mut n_steps, total) = (0, numbers.end.saturating_sub(numbers.start));
         for number in numbers {
             let step = match n_steps {
@@ -68,7 +69,7 @@ impl Plan {
                 _ => steps.next(self.sampler(), cursor),
             };
             let Some(step) = step else { break };
-            for position in step.own.clone() {
+            for position in self.own(&step)?.positions() {
                 if watch.cancelled() {
                     return Err(Error::new(Kind::Interrupted, "stopped before the end"));
                 }

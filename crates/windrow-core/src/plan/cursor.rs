@@ -11,11 +11,20 @@ pub struct Cursor {
     pub epoch: u64,
     /// Samples of this epoch.
     pub samples: u64,
+    /// Micro-batches of the step that begins there which were delivered, too. No state has them: it is that of the step's beginning.
+    pub micro_batches: u64,
+}
+
+impl Cursor {
+    /// The beginning of the step that begins at this sample of an epoch.
+    pub const fn at(epoch: u64, samples: u64) -> Cursor {
+        Cursor { epoch, samples, micro_batches: 0 }
+    }
 }
 
 /// Whether a position of an epoch is left out by a skip.
 pub fn is_skipped(sampler: &dyn Sampler, epoch: u64, position: u64) -> bool {
-    let at = in_run(sampler, Cursor { epoch, samples: position });
+    let at = in_run(sampler, Cursor::at(epoch, position));
     sampler.skips().iter().any(|skip| u128::from(skip.start) <= at && at < u128::from(skip.end))
 }
 
@@ -31,8 +40,8 @@ pub(super) fn past_skip(sampler: &dyn Sampler, cursor: Cursor) -> Cursor {
     let skip = sampler.skips().iter().find(|skip| u128::from(skip.start) <= at && at < u128::from(skip.end));
     match (skip, sampler.len(cursor.epoch)) {
         (None, _) => cursor,
-        (Some(skip), None) => Cursor { samples: skip.end, ..cursor },
-        (Some(skip), Some(len)) => Cursor { epoch: skip.end / len.max(1), samples: skip.end % len.max(1) },
+        (Some(skip), None) => Cursor::at(cursor.epoch, skip.end),
+        (Some(skip), Some(len)) => Cursor::at(skip.end / len.max(1), skip.end % len.max(1)),
     }
 }
 
@@ -47,7 +56,7 @@ pub(super) fn kept_until(sampler: &dyn Sampler, cursor: Cursor) -> u64 {
 /// The positions of an epoch that skips leave, those that follow each other as one range.
 pub(super) fn kept(sampler: &dyn Sampler, epoch: u64) -> Vec<Range<u64>> {
     let len = sampler.len(epoch).unwrap_or(u64::MAX);
-    let begins = in_run(sampler, Cursor { epoch, samples: 0 });
+    let begins = in_run(sampler, Cursor::at(epoch, 0));
     let inside = |at: u64| u64::try_from(u128::from(at).saturating_sub(begins)).unwrap_or(u64::MAX).min(len);
     let mut kept = Vec::new();
     let mut at = 0;

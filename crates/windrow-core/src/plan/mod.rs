@@ -1,6 +1,7 @@
 //! The pure function: (plan, seed, epoch, positions) → batch. Its identity, and its inverse.
 
 mod alike;
+mod balance;
 mod budget;
 mod compared;
 mod covered;
@@ -8,6 +9,7 @@ mod cursor;
 mod feed;
 mod filling;
 mod identity;
+mod own;
 mod passes;
 mod state;
 mod step;
@@ -17,6 +19,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use balance::{Balance, Cost};
 pub use budget::row_lengths;
 pub use compared::{OtherStep, Run, first_difference};
 pub use covered::{Covered, CoveredFile, CoveredPart};
@@ -25,6 +28,8 @@ pub use cursor::{Cursor, is_skipped};
 pub use feed::{Feed, Pick, batch_of, records_of};
 use filling::Filling;
 pub use identity::Identity;
+use own::Dealer;
+pub use own::Own;
 pub use state::{STATE_VERSION, State};
 pub use step::{LastBatch, Step, Steps};
 pub use trace::{Found, Traced};
@@ -38,7 +43,8 @@ use crate::source::{StoreSet, Traffic, whole};
 /// By how many samples the processor is asked ahead for what says where they lie.
 const AHEAD: usize = 4;
 
-/// Everything that decides a batch, and nothing that does not: no threads, no prefetch, no rank.
+/// Everything that decides the batch of all ranks, and nothing that does not: no threads, no prefetch, no rank. What deals its rows to
+/// ranks is here, too, and no part of its identity.
 pub struct Plan {
     feeds: Vec<Feed>,
     // First sample number of each feed, and the number of all samples.
@@ -47,12 +53,14 @@ pub struct Plan {
     seed: u64,
     names: Vec<String>,
     map_name: Option<String>,
+    dealer: Option<Dealer>,
 }
 
 /// Memory that one thread uses again for every batch.
 #[derive(Debug, Default)]
 pub struct Workspace {
     turns: Vec<Turn>,
+    own: Own,
     feed: feed::Workspace,
 }
 
@@ -65,6 +73,11 @@ impl Workspace {
     /// The samples of the batch that was assembled last.
     pub fn turns(&self) -> &[Turn] {
         &self.turns
+    }
+
+    /// The positions of the step that was assembled last.
+    pub fn own(&self) -> &Own {
+        &self.own
     }
 }
 
@@ -97,7 +110,7 @@ impl Plan {
         let of_batches = sampler.views_of_batches();
         alike::check(&feeds, &of_batches)?;
         let feeds = if of_batches.is_empty() { feeds } else { Feed::told_apart(feeds)? };
-        Ok(Plan { feeds, starts, sampler, seed, names: Vec::new(), map_name: None })
+        Ok(Plan { feeds, starts, sampler, seed, names: Vec::new(), map_name: None, dealer: None })
     }
 
     /// Names the views. A name decides nothing.
@@ -187,16 +200,18 @@ impl Plan {
         {
             return Err(Error::out_of_range("position", positions.end.saturating_sub(1), len));
         }
-        self.assemble((epoch, u64::MAX), positions, None, pool, workspace)
+        workspace.own = Own::Run(positions);
+        self.assemble((epoch, u64::MAX), None, pool, workspace)
     }
 
     /// Assembles this rank's part of a step into one batch.
     ///
     /// # Errors
-    /// What reading the source says.
+    /// What reading the source says, and what says how much rows cost.
     pub fn batch_of(&self, step: &Step, pool: Option<&Pool>, workspace: &mut Workspace) -> Result<Batch> {
         let longest = whole(|| self.longest_of(step, &mut workspace.turns))?;
-        self.assemble((step.epoch, step.end()), step.own.clone(), longest, pool, workspace)
+        workspace.own = self.own(step)?;
+        self.assemble((step.epoch, step.end()), longest, pool, workspace)
     }
 
     /// Bytes of all files that the plan reads.
@@ -226,12 +241,13 @@ impl Plan {
         stores
     }
 
-    /// Says to the sources what this rank's rows of a step read, `number` steps after the loader's first. A hint: what
-    /// cannot be found is an error of the step's own turn.
-    pub fn prefetch(&self, step: &Step, number: u64, workspace: &mut Workspace) {
-        let Workspace { turns, feed } = workspace;
+    /// Says to the sources what this rank's rows of a step read, the first `most` of them, `number` steps after the loader's first. A
+    /// hint: what cannot be found is an error of the step's own turn.
+    pub fn prefetch(&self, step: &Step, number: u64, most: u64, workspace: &mut Workspace) {
+        let Workspace { turns, feed, .. } = workspace;
+        let Ok(own) = self.own(step).map(|own| own.first(most)) else { return };
         feed.clear();
-        if whole(|| self.add((step.epoch, step.end()), step.own.clone(), turns, feed)).is_ok() {
+        if whole(|| self.add((step.epoch, step.end()), &own, turns, feed)).is_ok() {
             feed.prefetch(&self.feeds, number);
         }
     }
@@ -242,10 +258,11 @@ impl Plan {
     }
 
     /// The runs of samples, by their numbers over all views, that this rank's rows of a step are drawn from, where the order
-    /// has such blocks; as [`Sampler::blocks`].
+    /// has such blocks; as [`Sampler::blocks`]. Where rows are dealt by cost, a rank draws from the blocks of all.
     pub fn blocks(&self, step: &Step, out: &mut Vec<Range<u64>>) -> bool {
         let len = self.sampler.len(step.epoch).unwrap_or(u64::MAX);
-        self.sampler.blocks(step.epoch, step.own.start..step.own.end.min(step.end()).min(len), out)
+        let from = if self.is_dealt(step) { step.all.clone() } else { step.in_order() };
+        self.sampler.blocks(step.epoch, from.start..from.end.min(step.end()).min(len), out)
     }
 
     /// Says to the sources that a run of samples is read soon, all of it, as it is at a place of the run of the plan.
@@ -273,32 +290,31 @@ impl Plan {
     fn assemble(
         &self,
         (epoch, end): (u64, u64),
-        positions: Range<u64>,
         longest: Option<u64>,
         pool: Option<&Pool>,
         workspace: &mut Workspace,
     ) -> Result<Batch> {
-        let Workspace { turns, feed } = workspace;
+        let Workspace { turns, own, feed } = workspace;
         feed.batch(&self.feeds, pool, &mut |feed| {
-            self.add((epoch, end), positions.clone(), turns, feed)?;
+            self.add((epoch, end), own, turns, feed)?;
             feed.beside(longest);
             Ok(())
         })
     }
 
-    // The turns of the samples at these positions. Positions past the end stand for the epoch's first samples again, those that are not
-    // skipped.
-    fn turns(&self, (epoch, end): (u64, u64), positions: Range<u64>, turns: &mut Vec<Turn>) -> Result<()> {
+    // Whose turn it is at these positions. Those past the end stand for the epoch's first samples again, those that are not skipped.
+    fn turns(&self, (epoch, end): (u64, u64), own: &Own, turns: &mut Vec<Turn>) -> Result<()> {
         turns.clear();
-        let n_rows = positions.end.saturating_sub(positions.start);
         // Asked for here, memory that is not there is an error; where the list grows, it would end the process.
-        reserve(turns, usize::try_from(n_rows).unwrap_or(usize::MAX)).map_err(|_| no_memory(n_rows))?;
+        reserve(turns, own.len()).map_err(|_| too_large(own))?;
         let end = self.sampler.len(epoch).unwrap_or(u64::MAX).min(end);
-        self.sampler.turns(epoch, positions.start.min(end)..positions.end.min(end), turns);
-        if positions.end > end {
-            let filling = Filling::new(self.sampler(), epoch, end);
-            for run in filling.runs(positions.start.max(end)..positions.end) {
-                self.sampler.turns(epoch, run, turns);
+        for positions in own.runs() {
+            self.sampler.turns(epoch, positions.start.min(end)..positions.end.min(end), turns);
+            if positions.end > end {
+                let filling = Filling::new(self.sampler(), epoch, end);
+                for run in filling.runs(positions.start.max(end)..positions.end) {
+                    self.sampler.turns(epoch, run, turns);
+                }
             }
         }
         Ok(())
@@ -308,13 +324,12 @@ impl Plan {
     fn add(
         &self,
         (epoch, end): (u64, u64),
-        positions: Range<u64>,
+        own: &Own,
         turns: &mut Vec<Turn>,
         workspace: &mut feed::Workspace,
     ) -> Result<()> {
-        let n_rows = positions.end.saturating_sub(positions.start);
-        self.turns((epoch, end), positions, turns)?;
-        workspace.reserve(turns.len()).map_err(|_| no_memory(n_rows))?;
+        self.turns((epoch, end), own, turns)?;
+        workspace.reserve(own.len()).map_err(|_| too_large(own))?;
         for (i, turn) in turns.iter().enumerate() {
             // What says where a later sample lies comes from memory meanwhile.
             if let Some(later) = turns.get(i + AHEAD) {
@@ -341,6 +356,6 @@ impl Plan {
     }
 }
 
-fn no_memory(n_rows: u64) -> Error {
-    Error::memory(format!("a batch of {n_rows} rows")).hint("choose a smaller batch size")
+fn too_large(own: &Own) -> Error {
+    Error::memory(format!("a batch of {} rows", own.len())).hint("choose a smaller batch size")
 }

@@ -72,6 +72,6 @@ impl State {
             ))
             .hint("give the loader the seed of the run that saved the state"));
         }
-        Ok(Cursor { epoch: self.epoch, samples: self.samples })
+        Ok(Cursor::at(self.epoch, self.samples))
     }
 }

@@ -24,7 +24,8 @@ pub enum LastBatch {
     Repeat,
 }
 
-/// One step: the positions of all ranks together, and those of this rank.
+/// One step: the positions of all ranks together, and of which rank a batch of it is. [`Plan::own`](super::Plan::own) says
+/// which positions that batch has.
 ///
 /// Positions past the epoch's end stand for its first samples again, those that are not skipped ([`LastBatch::Repeat`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,16 +34,36 @@ pub struct Step {
     pub epoch: u64,
     /// Positions of the batch over all ranks.
     pub all: Range<u64>,
-    /// This rank's part of them.
-    pub own: Range<u64>,
     /// How many positions of `all` lie past the epoch's end.
     pub n_repeated: u64,
+    /// The rank, among all.
+    pub shard: Shard,
+    /// Which of the rank's micro-batches, from 0.
+    pub micro_batch: u64,
+    /// In how many of them the rank gets its rows.
+    pub micro_batches: u64,
 }
 
 impl Step {
-    /// Where a run is once the step is delivered.
+    /// Where a run is once this batch of the step is delivered.
     pub fn after(&self) -> Cursor {
-        Cursor { epoch: self.epoch, samples: self.all.end - self.n_repeated }
+        match self.micro_batch + 1 {
+            more if more < self.micro_batches => {
+                Cursor { micro_batches: more, ..Cursor::at(self.epoch, self.all.start) }
+            }
+            _ => Cursor::at(self.epoch, self.all.end - self.n_repeated),
+        }
+    }
+
+    /// The positions of the batch where ranks get rows that follow each other: where they are dealt by cost, it has that many.
+    pub fn in_order(&self) -> Range<u64> {
+        let own = self.shard.rows(self.all.end - self.all.start);
+        let own = self.all.start + own.start..self.all.start + own.end;
+        let each = (own.end - own.start) / self.micro_batches.max(1);
+        match self.micro_batches {
+            0 | 1 => own,
+            _ => own.start + self.micro_batch * each..own.start + (self.micro_batch + 1) * each,
+        }
     }
 
     /// The epoch's position that a row of the batch over all ranks holds.
@@ -57,12 +78,7 @@ impl Step {
 
     /// Where its positions begin again with the epoch's first; past all of them in a step that repeats none.
     pub(super) fn end(&self) -> u64 {
-        if self.n_repeated == 0 { u64::MAX } else { self.after().samples }
-    }
-
-    /// Rows of this rank that repeat the epoch's first samples.
-    pub fn own_repeated(&self) -> u64 {
-        self.own.end.saturating_sub(self.own.start.max(self.after().samples))
+        if self.n_repeated == 0 { u64::MAX } else { self.all.end - self.n_repeated }
     }
 }
 
@@ -77,6 +93,10 @@ pub struct Steps {
     pub last: LastBatch,
     /// How many epochs a run has; `None` never ends.
     pub epochs: Option<u64>,
+    /// In how many batches each rank gets its rows of a step.
+    pub micro_batches: u64,
+    /// Rows are dealt to ranks by what they cost: each gets the same number.
+    pub is_balanced: bool,
 }
 
 impl Steps {
@@ -104,6 +124,7 @@ impl Steps {
         if let Some(rows) = sampler.batch_rows() {
             self.check_batches(sampler, rows, cursor)?;
         }
+        self.check_shares(self.global_batch_size, "a batch")?;
         match sampler.len(0) {
             Some(0) => Err(no_samples()),
             Some(len) if self.last == LastBatch::Drop && len < self.global_batch_size => Err(Error::config(format!(
@@ -159,13 +180,37 @@ impl Steps {
         let rows = samples_left.checked_rem(self.global_batch_size).unwrap_or(0);
         let ranks = self.shard.world_size();
         if rows == 0 || rows >= ranks {
-            return Ok(());
+            let hint =
+                "@last=repeat@ fills it with the epoch's first samples, @drop_last=true@ leaves it out";
+            return self.check_shares(rows, "the last batch of an epoch").map_err(|e| e.hint(hint));
         }
         Err(Error::config(format!(
             "the last batch of an epoch has {rows} of {} rows, for {ranks} ranks: some of them would get none",
             self.global_batch_size
         ))
         .hint("@last=repeat@ fills it with the epoch's first samples, @drop_last=true@ leaves it out"))
+    }
+
+    // Micro-batches, and ranks that are to cost the same, have equal numbers of rows.
+    fn check_shares(&self, rows: u64, what: &str) -> Result<()> {
+        let (ranks, batches) = (self.shard.world_size(), self.micro_batches);
+        let is_shared = |by: Option<u64>| by.is_some_and(|by| by > 0 && rows.is_multiple_of(by));
+        if batches != 1 && !is_shared(ranks.checked_mul(batches)) {
+            return Err(Error::config(format!(
+                "@accumulate={batches}@ with {what} of {rows} rows over {ranks} ranks: {ranks} times {batches} batches of equal \
+                 size do not make {rows} rows"
+            ))
+            .field("accumulate")
+            .hint("@batch_size@ counts the rows of one such batch, @global_batch_size@ those of all ranks in a whole step"));
+        }
+        if self.is_balanced && !is_shared(Some(ranks)) {
+            return Err(Error::config(format!(
+                "@balance@ with {what} of {rows} rows over {ranks} ranks: each rank gets the same number of rows"
+            ))
+            .field("balance")
+            .hint("choose a batch size that the number of ranks divides, or leave @balance@ out"));
+        }
+        Ok(())
     }
 
     // What comes before and after each skip ends as an epoch of `len` does; without epochs, what comes before it.
@@ -203,27 +248,27 @@ impl Steps {
                 (Cuts::Even { last: LastBatch::Keep, .. }, 1..) => (left, 0),
                 (Cuts::Even { rows, last: LastBatch::Repeat }, 1..) => (rows, rows - left),
                 _ if end < len => {
-                    cursor.samples = end;
+                    cursor = Cursor::at(cursor.epoch, end);
                     continue;
                 }
                 _ => {
-                    cursor = Cursor { epoch: cursor.epoch.checked_add(1)?, samples: 0 };
+                    cursor = Cursor::at(cursor.epoch.checked_add(1)?, 0);
                     continue;
                 }
             };
             let start = cursor.samples;
-            let all = start..start.checked_add(rows)?;
-            let own = self.shard.rows(rows);
             return Some(Step {
                 epoch: cursor.epoch,
-                all,
-                own: start + own.start..start + own.end,
+                all: start..start.checked_add(rows)?,
                 n_repeated,
+                shard: self.shard,
+                micro_batch: cursor.micro_batches.min(self.micro_batches.saturating_sub(1)),
+                micro_batches: self.micro_batches,
             });
         }
     }
 
-    /// The step with this number in an epoch, or in the run.
+    /// The step with this number in an epoch, or in the run: all rows that its rank gets, in one batch.
     ///
     /// # Errors
     /// `OutOfRange` when no run comes there.
@@ -240,7 +285,8 @@ impl Steps {
             None => self.place_in_run(sampler, number),
         };
         let cursor = found.ok_or_else(no_such)?;
-        self.next(sampler, cursor).filter(|step| step.epoch == cursor.epoch).ok_or_else(no_such)
+        let whole = Steps { micro_batches: 1, ..*self };
+        whole.next(sampler, cursor).filter(|step| step.epoch == cursor.epoch).ok_or_else(no_such)
     }
 
     // Where step `number` of an epoch begins.
@@ -249,7 +295,7 @@ impl Steps {
         let mut left = number;
         for positions in kept(sampler, epoch) {
             if let Some(samples) = cuts.start(&positions, left) {
-                return Some(Cursor { epoch, samples });
+                return Some(Cursor::at(epoch, samples));
             }
             left = left.checked_sub(cuts.count(&positions))?;
         }
@@ -272,7 +318,7 @@ impl Steps {
             let n_whole = skipped_in.map_or(u64::MAX - epoch, |other| other - epoch);
             if left.checked_div(in_whole)? < n_whole {
                 let samples = (left % in_whole).checked_mul(self.global_batch_size)?;
-                return Some(Cursor { epoch: epoch + left / in_whole, samples });
+                return Some(Cursor::at(epoch + left / in_whole, samples));
             }
             left -= in_whole * n_whole;
             epoch += n_whole;

@@ -1,5 +1,6 @@
 //! In which order samples come: (epoch, position) → sample, by arithmetic. No IO, no clock, no generator state.
 
+mod balance;
 mod batches;
 mod blocks;
 mod budget;
@@ -16,6 +17,7 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 
 pub use crate::permutation::Permutation;
+pub use balance::{balanced, micro_batches};
 pub use batches::Batches;
 pub use blocks::{BlockShape, Blocks};
 pub use budget::{Budget, Budgeted, RowLengths, pool_of};

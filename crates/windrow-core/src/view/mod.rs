@@ -56,6 +56,29 @@ pub trait View: Send + Sync {
         Ok(())
     }
 
+    /// Appends the lengths of the documents in a sample that is made of these pieces: how many positions of its row each fills, with
+    /// the EOS token after it. A document without any is not in it.
+    fn documents(&self, pieces: &[Piece], out: &mut Vec<u64>) {
+        let mut room = self.positions();
+        // What an EOS token ends, if it ends anything but itself.
+        let mut open = 0;
+        for piece in pieces {
+            let len = piece.len().min(room);
+            room -= len;
+            match piece {
+                Piece::Read(_) => {
+                    out.extend((open > 0).then_some(open));
+                    open = len;
+                }
+                Piece::Value(_) => {
+                    out.extend((open + len > 0).then_some(open + len));
+                    open = 0;
+                }
+            }
+        }
+        out.extend((open > 0).then_some(open));
+    }
+
     /// Asks the processor for what says which pieces `sample` has: they are asked for soon.
     fn touch(&self, _sample: u64) {}
 

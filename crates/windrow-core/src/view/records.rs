@@ -63,6 +63,11 @@ impl View for Records {
         Ok(())
     }
 
+    fn documents(&self, pieces: &[Piece], out: &mut Vec<u64>) {
+        // A last value is a label alone, also of a record that fills no row.
+        out.extend(pieces.iter().map(|piece| piece.len().saturating_sub(self.label)).filter(|len| *len > 0));
+    }
+
     fn samples_of(&self, record: u64, _pass: Pass) -> Result<Range<u64>> {
         lengths::check_record(record, self.len())?;
         Ok(record..record + u64::from(self.lengths.length(record)? > 0))

@@ -188,6 +188,10 @@ impl View for Segments {
         Ok(())
     }
 
+    fn documents(&self, pieces: &[Piece], out: &mut Vec<u64>) {
+        out.extend(pieces.iter().map(|piece| piece.len().saturating_sub(self.label)).filter(|len| *len > 0));
+    }
+
     fn samples_of(&self, record: u64, _pass: Pass) -> Result<Range<u64>> {
         let share = self.pairs.range(record)?;
         Ok(if share.is_empty() { 0..0 } else { self.row_of(share.start)..self.row_of(share.end - 1) + 1 })

@@ -39,6 +39,7 @@ fn options(rows: u64, rank: u64, world: u64, threads: usize) -> Options {
         epochs: Some(3),
         num_threads: Some(threads),
         prefetch: 3,
+        accumulate: 1,
     }
 }
 
@@ -325,7 +326,14 @@ fn a_record_whose_eos_begins_a_row_is_not_read_by_it() {
     assert_eq!([0, 1, 2, 3].map(read), [vec![(0, 0, 3)], vec![(1, 0, 2)], vec![(1, 2, 2)], vec![(3, 0, 2)]]);
     let found = |record| plan.find(0, record, 0, 9).unwrap().iter().map(|f| f.position).collect::<Vec<_>>();
     assert_eq!([0, 1, 2, 3].map(found), [vec![0], vec![1, 2], vec![], vec![3]]);
-    let steps = Steps { global_batch_size: 1, shard: Shard::ALONE, last: LastBatch::Keep, epochs: None };
+    let steps = Steps {
+        global_batch_size: 1,
+        shard: Shard::ALONE,
+        last: LastBatch::Keep,
+        epochs: None,
+        micro_batches: 1,
+        is_balanced: false,
+    };
     let covered = plan.covered(&steps, 1..2, true, &()).unwrap();
     assert_eq!((covered.parts[0].records, covered.parts[0].values), (1, 2));
 }

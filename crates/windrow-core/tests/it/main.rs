@@ -4,6 +4,8 @@
 #[allow(dead_code)] // Shared with the tests of the formats and of prepare.
 mod alone;
 #[cfg(test)]
+mod balance;
+#[cfg(test)]
 mod blocks;
 #[cfg(test)]
 mod budget;

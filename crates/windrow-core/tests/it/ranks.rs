@@ -21,7 +21,14 @@ struct Rank {
 impl Rank {
     fn new(rank: u64, order: impl Sampler + 'static) -> Rank {
         let shard = Shard::new(rank, RANKS).unwrap();
-        let steps = Steps { global_batch_size: RANKS, shard, last: LastBatch::Drop, epochs: Some(1) };
+        let steps = Steps {
+            global_batch_size: RANKS,
+            shard,
+            last: LastBatch::Drop,
+            epochs: Some(1),
+            micro_batches: 1,
+            is_balanced: false,
+        };
         Rank { steps, order: Box::new(order), turns: Vec::new() }
     }
 
@@ -29,7 +36,7 @@ impl Rank {
     fn read(&mut self, step: u64) -> &[Turn] {
         let step = self.steps.find(&*self.order, Some(0), step).unwrap();
         self.turns.clear();
-        self.order.turns(0, step.own, &mut self.turns);
+        self.order.turns(0, step.in_order(), &mut self.turns);
         &self.turns
     }
 }

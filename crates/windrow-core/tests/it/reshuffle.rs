@@ -481,6 +481,7 @@ fn options(rows: u64, rank: u64, world: u64, threads: usize) -> Options {
         epochs: Some(3),
         num_threads: Some(threads),
         prefetch: 3,
+        accumulate: 1,
     }
 }
 
@@ -566,7 +567,7 @@ fn a_part_that_rests_for_ever_has_no_passes_to_search() {
 
 #[test]
 fn the_next_pass_is_prepared_once_this_one_is_under_way() {
-    let at = |epoch, samples| Cursor { epoch, samples };
+    let at = |epoch, samples| Cursor::at(epoch, samples);
     let alone = plan(9);
     let n = alone.sampler().len(0).unwrap();
     let pass = |epoch, pass, view| Pass { seed: 9, epoch, pass, view };

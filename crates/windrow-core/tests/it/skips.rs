@@ -12,7 +12,8 @@ fn skipping(skips: &[(u64, u64)]) -> Skipping {
 }
 
 fn steps(global_batch_size: u64, last: LastBatch) -> Steps {
-    Steps { global_batch_size, shard: Shard::ALONE, last, epochs: None }
+    let (shard, epochs) = (Shard::ALONE, None);
+    Steps { global_batch_size, shard, last, epochs, micro_batches: 1, is_balanced: false }
 }
 
 #[test]
@@ -106,7 +107,7 @@ fn a_skip_of_very_many_epochs_is_gone_past_at_once() {
 fn a_batch_before_a_skip_needs_a_row_for_each_rank() {
     let check = |skips: &[(u64, u64)], samples| {
         let steps = Steps { shard: Shard::new(0, 3).unwrap(), ..steps(5, LastBatch::Keep) };
-        steps.check(&skipping(skips), Cursor { epoch: 0, samples })
+        steps.check(&skipping(skips), Cursor::at(0, samples))
     };
     assert!(check(&[], 0).is_ok());
     assert!(check(&[(5, 10)], 0).is_ok());
@@ -123,7 +124,7 @@ fn so_does_one_of_a_mixture_that_never_ends() {
     let mix: Arc<dyn Sampler> = Arc::new(mix);
     let check = |skips: &[(u64, u64)], samples| {
         let steps = Steps { shard: Shard::new(0, 3).unwrap(), ..steps(5, LastBatch::Keep) };
-        steps.check(&Skipping::new(mix.clone(), skips).unwrap(), Cursor { epoch: 0, samples })
+        steps.check(&Skipping::new(mix.clone(), skips).unwrap(), Cursor::at(0, samples))
     };
     assert!(check(&[], 0).is_ok());
     assert!(check(&[(5, 9), (19, 30)], 0).is_ok());
