@@ -186,7 +186,16 @@ class Loader:
         collate: Callable[[Any], Any] | None = None,
         map: Callable[[Any, np.random.Generator], Any] | None = None,
         map_name: str | None = None,
+        balance: Literal["tokens", "attention"]
+        | SupportsIndex
+        | Callable[[npt.NDArray[np.int64]], SupportsIndex]
+        | None = None,
+        accumulate: SupportsIndex = 1,
     ) -> Loader: ...
+    @property
+    def balance(self) -> str | None: ...
+    @property
+    def accumulate(self) -> int: ...
     @property
     def epoch(self) -> int: ...
     @property

@@ -50,6 +50,8 @@ def _new(
     collate: Callable[[Any], Any] | None = None,
     map: Callable[[Any, Generator], Any] | None = None,
     map_name: str | None = None,
+    balance: Literal["tokens", "attention"] | SupportsIndex | Callable[[npt.NDArray[np.int64]], SupportsIndex] | None = None,
+    accumulate: SupportsIndex = 1,
 ) -> Loader:
     """Batches of a view or mixture: dicts of name → array ``[B, …]``, contiguous, writable, over the memory that they were
     assembled in.
@@ -106,10 +108,21 @@ def _new(
             the same keys become a dict: numbers and arrays of one shape and dtype are stacked, anything else is a list. Numbers
             and arrays by themselves are stacked; other results are a list.
         map_name: a name for ``map`` in the plan: a state of a run with another name is refused. The function itself decides no plan.
+        balance: deals the rows of a global batch to ranks so that all cost about the same, the same number to each; together they are
+            the rows of one rank. By the lengths L of the documents in a row, with their EOS tokens: ``"tokens"``: their sum; a whole
+            number a: the sum of a·L + L², as attention within documents costs where a is 6 times the hidden size;
+            ``"attention"``: a = 24576; a function of the lengths, an int64 array, called once a row, in threads, that returns a whole
+            number from 0 on. Of views whose rows differ in cost: ``pack(documents=True)``, ``bins``, ``segments``, ``records``, ``crop``,
+            ``codes``, and mixtures of them. It decides no plan; all ranks must pass the same.
+        accumulate: batches of a rank that make an optimiser's step. The global batch is then that step: ``global_batch_size`` counts the
+            rows of all, ``batch_size`` those of a rank in one of them. With ``balance`` the dearest rows of all ranks come together.
+            ``len`` counts batches; ``trace`` and ``find`` count steps, and a state within a step is that of its beginning.
 
     Raises:
         ConfigError: options that would never give a batch; ``context`` of rows of several lengths, of a length that ``2 * size`` does not
             divide, or of documents whose ``multiple`` it does not divide; ``context`` with ``map``.
+        ConfigError: ``balance`` of a view whose rows cost the same, or of data that is one
+            record; ranks that do not divide the rows of a balanced batch, also at the first batch.
         ConfigError: a ``for`` after the last of ``epochs``; at the first batch: initialised groups, or ``torch.distributed``
             and the environment, that name different ranks; a launcher that started more processes; a model that Megatron or a
             ``DeviceMesh`` divides over ranks, worker processes, or a host that shares samples out, and neither ``group`` nor ``rank``.
@@ -170,7 +183,7 @@ def trace(
         rank, world_size: only the rows of this rank; ``row`` then counts within them.
 
     Returns:
-        A list of dicts: row, position, part, of a mix part_name, view, sample, pass, and reads: a list of dicts of record, start, len, and
+        A list of dicts: row, where ranks share the batch the rank that gets it, position, part, of a mix part_name, view, sample, pass, and reads: a list of dicts of record, start, len, and
         locations, a list of dicts of file, start and size in bytes.
 
     Raises:

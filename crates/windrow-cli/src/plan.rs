@@ -58,7 +58,7 @@ impl OfRank {
     }
 
     /// The number of ranks, 1 where none was typed.
-    fn world_size(self) -> windrow::Result<u64> {
+    pub(crate) fn world_size(self) -> windrow::Result<u64> {
         let world_size = self.world_size.unwrap_or(1);
         Ok(Shard::new(0, world_size)?.world_size())
     }

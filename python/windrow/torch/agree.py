@@ -26,7 +26,7 @@ class HasState(Protocol):
 
 
 def check_ranks(loader: HasState, group: Any = None) -> None:
-    """Checks that all ranks have the same plan, seed and position, by one all-gather of their states.
+    """Checks that all ranks have the same plan, seed, position, ``balance`` and ``accumulate``, by one all-gather.
 
     Ranks exchange nothing while they read: each computes its rows from plan, seed and step. A rank that was given another
     seed, other data or another checkpoint reads rows that do not belong to the batch of the others, without any error. Call this
@@ -62,13 +62,13 @@ def check_ranks(loader: HasState, group: Any = None) -> None:
         group = group.get_group() if hasattr(group, "get_group") else group
     members = dist.get_process_group_ranks(group)
     states: list[dict[str, Any]] = [{}] * len(members)
-    dist.all_gather_object(states, parts(loader.state_dict()), group=group)
+    dist.all_gather_object(states, parts(loader.state_dict()) | dealing(loader), group=group)
     told = [line for name in names(states) if (line := difference(name, [s.get(name) for s in states], members))]
     if told:
         raise failure(
             MismatchError,
             f"{len(members)} ranks do not read the same: " + "; ".join(told),
-            hint="give every rank the same data, view, shuffle and seed, and load the same state",
+            hint="give every rank the same data, view, shuffle, seed, balance and accumulate, and load the same state",
         )
 
 
@@ -79,6 +79,12 @@ def parts(state: dict[str, Any]) -> dict[str, Any]:
         name, _, text = part.partition("=")
         found[name] = text
     return found | {name: value for name, value in state.items() if name != "plan"}
+
+
+def dealing(loader: Any) -> dict[str, Any]:
+    """How a loader deals rows to ranks, which no state says."""
+    loader = getattr(loader, "loader", loader)
+    return {name: getattr(loader, name, None) for name in ("balance", "accumulate")}
 
 
 def names(states: list[dict[str, Any]]) -> list[str]:

@@ -3,7 +3,7 @@
 use clap::Args;
 use windrow::format::Options;
 use windrow::{
-    LOADER, LastBatch, LengthsOf, LoaderBuilder, Paths, Recipe, RecipePart, Shuffle, ViewRecipe, last_batch,
+    Balance, LOADER, LastBatch, LengthsOf, LoaderBuilder, Paths, Recipe, RecipePart, Shuffle, ViewRecipe, last_batch,
 };
 
 use crate::failure::Failure;
@@ -39,6 +39,10 @@ pub(crate) struct Ordering {
     last: Option<String>,
     #[arg(long, value_name = "NAME", help = of_row("map_name"))]
     map_name: Option<String>,
+    #[arg(long, value_name = "A", value_parser = balance, help = of_row("balance"))]
+    balance: Option<String>,
+    #[arg(long, value_name = "M", help = of_row("accumulate"))]
+    accumulate: Option<u64>,
 }
 
 /// What the table of loaders says of an option.
@@ -58,6 +62,8 @@ impl Ordering {
             || self.no_drop_last
             || self.last.is_some()
             || self.map_name.is_some()
+            || self.balance.is_some()
+            || self.accumulate.is_some()
     }
 
     /// Rows of a batch over this number of ranks, as far as they were typed; 1 of batches within a budget, whose rows the data decides.
@@ -67,7 +73,11 @@ impl Ordering {
     pub(crate) fn global_batch(&self, world_size: u64) -> Result<Option<u64>, Failure> {
         let too_many = || Failure::usage("--batch-size over all ranks is larger than 2^64");
         match self.batch_size {
-            Some(rows) => Ok(Some(rows.checked_mul(world_size).ok_or_else(too_many)?)),
+            Some(rows) => {
+                let batches = rows.checked_mul(world_size);
+                let rows = batches.and_then(|rows| rows.checked_mul(self.accumulate.unwrap_or(1)));
+                Ok(Some(rows.ok_or_else(too_many)?))
+            }
             None => Ok(self.global_batch_size.or(self.max_tokens.map(|_| 1))),
         }
     }
@@ -100,6 +110,8 @@ impl Ordering {
             repeat_last: last == LastBatch::Repeat,
             skip: Vec::new(),
             map_name: self.map_name.clone(),
+            balance: self.balance.clone(),
+            accumulate: self.accumulate.filter(|batches| *batches != 1),
             plan: None,
         })
     }
@@ -108,6 +120,11 @@ impl Ordering {
 /// The parser of `--shuffle`.
 pub(crate) fn shuffle(text: &str) -> Result<Shuffle, String> {
     text.parse().map_err(|e| text::one_line(&e))
+}
+
+/// The parser of `--balance`, to the text that a recipe holds.
+fn balance(text: &str) -> Result<String, String> {
+    text.parse().map(|by: Balance| by.to_string()).map_err(|e| text::one_line(&e))
 }
 
 /// The loader of a recipe on this machine, alone.

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use windrow::Plan;
 use windrow::dev::plan::{Step, Steps, Workspace};
 use windrow::preview::{batch, tokens};
+use windrow::{Plan, rows_of_step};
 
 use crate::args::output::{self, no_overwrite_of_stdout, refuse_input};
 use crate::args::path;
@@ -99,6 +99,6 @@ pub(crate) fn run(args: &Extract, out: &mut Out) -> Result<i32, Failure> {
 
 // The part of a mixture that each row of a rank's batch is from.
 fn parts_of_rows(plan: &Plan, step: &Step) -> windrow::Result<Vec<usize>> {
-    let rows = step.own.start - step.all.start..step.own.end - step.all.start;
-    rows.map(|row| Ok(plan.trace(step.epoch, step.position(plan.sampler(), row))?.feed)).collect()
+    let rows = rows_of_step(plan, step, None, 1)?;
+    rows.into_iter().map(|row| Ok(plan.trace(step.epoch, row.position)?.feed)).collect()
 }

@@ -1,12 +1,11 @@
 //! `windrow trace`: which bytes a step read.
 
-use std::ops::Range;
-
 use clap::Args;
 use serde_json::{Value, json};
+use windrow::dev::plan::Step;
 use windrow::preview::numbers;
 use windrow::preview::tokens::{self, Tokenizer};
-use windrow::{Error, Plan, Span, trace_row};
+use windrow::{Plan, RowOfStep, Span, rows_of_step};
 
 use crate::failure::{DONE, Failure};
 use crate::out::Out;
@@ -39,14 +38,15 @@ pub(crate) fn run(args: &Trace, out: &mut Out) -> Result<i32, Failure> {
     let (recipe, plan, steps) = args.planned.open(args.of_rank)?;
     let step = steps.find(plan.sampler(), args.epoch, args.step)?;
     let n_rows = step.all.end - step.all.start;
-    let rows = rows(args, n_rows)?;
+    let step = Step { shard: args.of_rank.shard()?, ..step };
+    let rows = rows_of_step(&plan, &step, args.row, args.of_rank.world_size()?)?;
     let tokenizers = args.planned.tokenizers(&recipe)?;
     let (epoch, first) = (step.epoch, text::count(step.all.start));
     let last = text::count(step.position(plan.sampler(), n_rows - 1));
     out.line(format_args!("step {}  epoch {epoch}, positions {first} to {last}", args.step))?;
     let mut objects = Vec::new();
     for row in rows {
-        let object = show_row(&plan, epoch, step.position(plan.sampler(), row), row, &tokenizers, out)?;
+        let object = show_row(&plan, epoch, row, &tokenizers, out)?;
         if out.is_json() {
             objects.push(object);
         }
@@ -62,31 +62,22 @@ pub(crate) fn run(args: &Trace, out: &mut Out) -> Result<i32, Failure> {
     Ok(DONE)
 }
 
-// Rows of the batch over all ranks; --row counts within the rank where one is named.
-fn rows(args: &Trace, n_rows: u64) -> Result<Range<u64>, Failure> {
-    let own = args.of_rank.shard()?.rows(n_rows);
-    match args.row {
-        Some(row) if row < own.end - own.start => Ok(own.start + row..own.start + row + 1),
-        Some(row) => Err(Error::out_of_range("row", row, own.end - own.start).into()),
-        None => Ok(own),
-    }
-}
-
 fn show_row(
     plan: &Plan,
     epoch: u64,
-    position: u64,
-    row: u64,
+    of_step: RowOfStep,
     tokenizers: &[Option<Tokenizer>],
     out: &mut Out,
 ) -> Result<Value, Failure> {
-    let traced = trace_row(plan, epoch, position, row)?;
+    let RowOfStep { row, rank, position } = of_step;
+    let traced = of_step.trace(plan, epoch)?;
+    let rank = rank.map_or_else(String::new, |rank| format!("  rank {rank}"));
     let part = match &traced.part_name {
         Some(name) => format!(", part {} ({})", traced.part, text::escaped(name)),
         None => String::new(),
     };
     let sample = text::count(traced.sample);
-    out.line(format_args!("row {row}  position {position}{part}, sample {sample} of {}", traced.view))?;
+    out.line(format_args!("row {row}{rank}  position {position}{part}, sample {sample} of {}", traced.view))?;
     let is_whole = plan.feeds()[traced.part].collate().rows().is_some();
     for read in &traced.reads {
         let (record, from, to) =

@@ -20,9 +20,11 @@ const LONG: [(&str, &str); 4] = [
 ];
 
 /// Options that few need, which only `--help` lists too.
-const RARE: [&str; 21] = [
+const RARE: [&str; 23] = [
+    "accumulate",
     "allow_empty",
     "append_eos",
+    "balance",
     "batch_multiple",
     "chat_date",
     "chat_template",

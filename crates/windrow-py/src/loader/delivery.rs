@@ -43,7 +43,7 @@ impl Delivery {
             Ok(batch) => Ok(Some(batch)),
             Err(error) => {
                 // Nobody got it: the next call gives the same batch, and a state does not count it.
-                self.running.resume(py, &self.running.state_at(before))?;
+                self.running.back_to(py, before)?;
                 Err(error)
             }
         }

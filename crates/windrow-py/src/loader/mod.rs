@@ -1,6 +1,7 @@
 //! `windrow.Loader`: a view or mixture as batches, in any order, for any number of ranks, resumable at any step.
 
 pub(crate) mod answers;
+pub(crate) mod balance;
 pub(crate) mod batches;
 pub(crate) mod bench;
 pub(crate) mod blocks;
@@ -21,6 +22,7 @@ use pyo3::types::{PyDict, PyInt, PyString};
 use windrow::{Error, LastBatch, LoaderBuilder, State, last_batch};
 use windrow_core::plan::Cursor;
 
+use crate::loader::balance::balance;
 use crate::loader::batches::Batches;
 use crate::loader::blocks::shuffle;
 use crate::loader::delivery::Delivery;
@@ -52,7 +54,7 @@ impl Loader {
     // What the loader gives and where it is.
     fn shown(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
         let (plan, steps) = self.running().plan(py)?;
-        let Cursor { epoch, samples } = self.running().cursor();
+        let Cursor { epoch, samples, .. } = self.running().cursor();
         let views: Vec<_> = plan.feeds().iter().map(|feed| feed.view().describe()).collect();
         let rows = shown::count(steps.global_batch_size);
         let rows = if plan.sampler().batches().is_some() { format!("about {rows}") } else { rows };
@@ -61,7 +63,7 @@ impl Loader {
         let context =
             context.map_or(String::new(), |(rank, size)| format!(", rank {rank} of {size} of each row"));
         let in_epoch = match py.detach(|| steps.in_epoch(plan.sampler(), epoch)) {
-            Some(n) => format!("{} batches", shown::count(n)),
+            Some(n) => format!("{} batches", shown::count(n.saturating_mul(steps.micro_batches))),
             None => "no end".to_string(),
         };
         Ok(vec![
@@ -147,7 +149,7 @@ impl Loader {
         // Where each epoch has batches of its own, this goes through the epoch.
         let n_steps = py.detach(|| steps.in_epoch(plan.sampler(), epoch));
         n_steps
-            .and_then(|n| usize::try_from(n).ok())
+            .and_then(|n| usize::try_from(n.checked_mul(steps.micro_batches)?).ok())
             .ok_or_else(|| PyTypeError::new_err("a mixture with stop=\"never\" has no length"))
     }
 
@@ -241,7 +243,8 @@ impl Loader {
     fn batch_size(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         let (plan, steps) = self.running().plan(py)?;
         let own = steps.shard.rows(steps.global_batch_size);
-        Ok(plan.sampler().batches().is_none().then_some(own.end - own.start))
+        let rows = (own.end - own.start) / steps.micro_batches.max(1);
+        Ok(plan.sampler().batches().is_none().then_some(rows))
     }
 
     /// None: a loader knows its order itself.
@@ -272,6 +275,18 @@ impl Loader {
     #[getter]
     fn drop_last(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.running().plan(py)?.1.last == LastBatch::Drop)
+    }
+
+    /// By what rows are dealt to ranks, as ``balance=`` was given; of a function its name.
+    #[getter]
+    fn balance(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        Ok(self.running().plan(py)?.0.balance().map(ToString::to_string))
+    }
+
+    /// How many batches of a rank make an optimiser's step.
+    #[getter]
+    fn accumulate(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.running().plan(py)?.1.micro_batches)
     }
 
     /// The epoch, from 0.
@@ -464,6 +479,8 @@ given! {
         collate: Option<Py<PyAny>>,
         map: Option<Bound<'py, PyAny>>,
         map_name: Option<String>,
+        balance: Option<Bound<'py, PyAny>>,
+        accumulate: Count,
     }
 }
 
@@ -502,7 +519,9 @@ pub(crate) fn _loader(
         .epochs(given.epochs.map(|e| e.0))
         .num_threads(given.num_threads.map(Count::size))
         .prefetch(given.prefetch.size())
-        .map_name(given.map_name.as_deref());
+        .map_name(given.map_name.as_deref())
+        .balance(given.balance.as_ref().map(balance).transpose()?)
+        .accumulate(given.accumulate.0);
     let builder = match &given.context {
         Some(_) if given.map.is_some() => {
             let error = Error::config("map= and context= are given: a function would get a part of each row");

@@ -142,7 +142,7 @@ impl Running {
     /// Goes to the first batch of an epoch.
     pub(crate) fn begin(&self, py: Python<'_>, epoch: u64) -> PyResult<()> {
         self.fit_order(py)?;
-        self.resume(py, &self.state_at(Cursor { epoch, samples: 0 }))
+        self.resume(py, &self.state_at(Cursor::at(epoch, 0)))
     }
 
     /// Where the run is: what Python got.
@@ -173,6 +173,19 @@ impl Running {
                 Ok((inner.turn, inner.loader.cursor()))
             })
             .or_raise(py)?;
+        self.note(Delivered { turn, cursor });
+        Ok(())
+    }
+
+    /// Goes back to a place where this loader was, also within a step.
+    pub(crate) fn back_to(&self, py: Python<'_>, cursor: Cursor) -> PyResult<()> {
+        let slot = self.slot(py)?;
+        let turn = py.detach(|| {
+            let mut inner = slot.lock();
+            inner.loader.back_to(cursor);
+            inner.turn += 1;
+            inner.turn
+        });
         self.note(Delivered { turn, cursor });
         Ok(())
     }
@@ -319,6 +332,7 @@ impl Running {
         let mut loader = builder.num_threads(Some(0)).build().or_raise(py)?;
         let last = *held(&self.delivered);
         loader.resume(&self.state()).or_raise(py)?;
+        loader.back_to(last.cursor);
         let loader = through(loader, self.mapped.as_ref());
         let inner = Mutex::new(Inner { loader, turn: last.turn });
         let slot = Slot::live(inner, self.mapped.clone());

@@ -7,8 +7,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
-use windrow::dev::plan::Steps;
-use windrow::{Error, Kind, Plan, Recipe, Result, TracedRow, trace_row};
+use windrow::dev::plan::{Step, Steps};
+use windrow::{Error, Kind, Plan, Recipe, Result, TracedRow, rows_of_step};
 
 use crate::dataset::select;
 use crate::loader::Loader;
@@ -41,21 +41,17 @@ pub(crate) fn _trace<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyResu
     let (plan, steps, _) = plan_of_numbers(&plan, select.as_ref())?;
     let traced = wait_while(py, move |is_wanted| -> Result<Vec<TracedRow>> {
         let step = steps.find(plan.sampler(), epoch.map(|e| e.0), step.0)?;
-        let n_rows = step.all.end - step.all.start;
-        let own = shard(rank, world_size)?.rows(n_rows);
-        let rows = match row {
-            Some(row) if row.0 < own.end - own.start => own.start + row.0..own.start + row.0 + 1,
-            Some(row) => return Err(Error::out_of_range("row", row.0, own.end - own.start)),
-            None => own,
-        };
-        rows.map(|row| {
+        let n_ranks = world_size.map_or(steps.shard.world_size(), |ranks| ranks.0);
+        let step = Step { shard: shard(rank, world_size)?, ..step };
+        let rows = rows_of_step(&plan, &step, row.map(|row| row.0), n_ranks)?;
+        let rows = rows.into_iter().map(|row| {
             if is_wanted() {
-                trace_row(&plan, step.epoch, step.position(plan.sampler(), row), row)
+                row.trace(&plan, step.epoch)
             } else {
                 Err(Error::new(Kind::Interrupted, "stopped before the end"))
             }
-        })
-        .collect()
+        });
+        rows.collect()
     });
     json::plain(py, &traced?)
 }

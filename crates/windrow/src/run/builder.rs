@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windrow_core::Result;
 use windrow_core::collate::Context;
 use windrow_core::loader::{BatchSize, Loader, Options};
-use windrow_core::plan::{Feed, LastBatch, Plan};
+use windrow_core::plan::{Balance, Feed, LastBatch, Plan};
 use windrow_core::sampler::{Budget, Order, RowLengths, Shard};
 
 use crate::mix::Mixture;
@@ -15,6 +15,7 @@ use crate::order::blocks::Blocks;
 use crate::order::ordered;
 use crate::order::room;
 use crate::order::shuffle::Shuffle;
+use crate::run::balancing;
 use crate::run::budget::{LengthsOf, Tokens, mean_rows};
 use crate::run::ranks::{self, Found};
 use crate::run::recipe::Recipe;
@@ -39,6 +40,8 @@ pub struct LoaderBuilder {
     prefetch: usize,
     map_name: Option<String>,
     context: Option<(u64, u64)>,
+    balance: Option<Balance>,
+    accumulate: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -77,6 +80,8 @@ impl LoaderBuilder {
             prefetch: 4,
             map_name: None,
             context: None,
+            balance: None,
+            accumulate: 1,
         }
     }
 
@@ -253,6 +258,35 @@ impl LoaderBuilder {
         self.context
     }
 
+    /// Gives each rank rows of a batch that cost about the same, the same number of them: together the ranks have the rows of
+    /// one rank. No part of the plan: a run may be resumed with it or without.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("series.json");
+    /// # std::fs::write(&path, "[[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11], [12, 13], [14]]").unwrap();
+    /// use windrow::Balance;
+    ///
+    /// let view = windrow::open(&path)?.crop(8)?;
+    /// let first = |rank| view.loader().shuffle(false).batch_size(2).rank(rank, 2).balance(Some(Balance::Tokens)).build();
+    /// assert_eq!(first(0)?.next_batch().unwrap()?.get::<i64>("lengths")?, [6, 1]);
+    /// assert_eq!(first(1)?.next_batch().unwrap()?.get::<i64>("lengths")?, [5, 2]);
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    #[must_use]
+    pub fn balance(mut self, by: Option<Balance>) -> Self {
+        self.balance = by;
+        self
+    }
+
+    /// How many batches of a rank make an optimiser's step: [`LoaderBuilder::batch_size`] counts the rows of one of them,
+    /// [`LoaderBuilder::global_batch_size`] those of all. With [`LoaderBuilder::balance`] the dearest rows of every rank come together.
+    #[must_use]
+    pub fn accumulate(mut self, batches: u64) -> Self {
+        self.accumulate = batches;
+        self
+    }
+
     /// The names of a mixture's parts, in the order of their numbers; none of a view by itself.
     pub fn part_names(&self) -> &[String] {
         match &self.from {
@@ -285,6 +319,7 @@ impl LoaderBuilder {
             None => plan?,
         };
         let plan = plan.skipping(&self.skip)?.mapped(self.map_name.as_deref())?;
+        let plan = plan.balanced(self.balance.clone());
         let Some((rank, size)) = self.context else { return Ok(plan) };
         let context = Context::new(rank, size)?;
         self.parts().iter().try_for_each(|samples| samples.recipe().view.check_context(context))?;
@@ -372,7 +407,9 @@ impl LoaderBuilder {
         }
         Ok(match self.batch {
             BatchSize::Global(rows) => rows,
-            BatchSize::PerRank(rows) => rows.saturating_mul(self.found()?.shard.world_size()),
+            BatchSize::PerRank(_) => {
+                self.batch.over(self.found()?.shard, self.accumulate).unwrap_or(u64::MAX)
+            }
         })
     }
 
@@ -401,6 +438,7 @@ impl LoaderBuilder {
             epochs: self.epochs,
             num_threads: self.num_threads,
             prefetch: self.prefetch,
+            accumulate: self.accumulate,
         };
         let loader = Loader::new(Arc::new(self.plan()?), &options)?;
         let orders = self.orders()?;
@@ -408,6 +446,7 @@ impl LoaderBuilder {
         let (steps, nodes) = (loader.steps(), ranks::nodes(loader.steps().shard.world_size()));
         ordered::tell(&orders, self.parts(), self.part_names(), steps, nodes);
         self.tell_of_mixing(&orders)?;
+        self.balance.as_ref().map_or(Ok(()), |by| self.check_balance(by, &orders))?;
         Ok(loader)
     }
 
@@ -449,6 +488,8 @@ impl LoaderBuilder {
             repeat_last: self.last == LastBatch::Repeat,
             skip: self.skip.clone(),
             map_name: self.map_name.clone(),
+            balance: self.balance.as_ref().map(balancing::in_text),
+            accumulate: Some(self.accumulate).filter(|batches| *batches != 1),
             plan: Some(self.plan()?.identity()?.to_string()),
         })
     }

@@ -85,6 +85,8 @@ impl Recipe {
             shard: Shard::ALONE,
             last: self.last_batch(),
             epochs: None,
+            micro_batches: 1,
+            is_balanced: false,
         };
         steps.check(plan.sampler(), Cursor::default())?;
         Ok(steps)
@@ -160,7 +162,7 @@ fn what(option: &str) -> Option<&'static str> {
         "skip" => "skip",
         "map_name" => "map",
         "part_ids" => "view",
-        "plan" | "version" | "names" => return None,
+        "plan" | "version" | "names" | "balance" | "accumulate" => return None,
         _ => "mixture",
     })
 }

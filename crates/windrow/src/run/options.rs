@@ -36,6 +36,11 @@ pub static LOADER: &[OptionRow] = option_rows! {
     context: Takes::Text("R/S");
     /// The number of epochs in the run; without it, the run has no end.
     epochs: Takes::Number("N");
+    /// Give each rank rows that cost about the same: by their tokens; by attention within documents, A·L + L² for each document of L
+    /// tokens, where A is 6 times the hidden size, or `attention` for 24576.
+    balance: Takes::WordsOr(&["tokens", "attention"], "A");
+    /// Batches of a rank that make an optimiser's step: batch_size counts rows of one, global_batch_size of all of them.
+    accumulate: Takes::Number("M"), or 1;
     /// Threads that assemble batches ahead, 0 for none.
     num_threads: Takes::Number("N");
     /// Name of the function that rows go through: states of another name are refused.

@@ -71,6 +71,13 @@ pub struct Recipe {
     /// The name of the function that rows go through, which is not part of the plan itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub map_name: Option<String>,
+    /// By what rows are dealt to ranks, which is not part of the plan itself: `tokens`, `attention`, a number, or `function`, of which a
+    /// text holds no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub balance: Option<String>,
+    /// Batches of a rank that make a step, where it is not one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accumulate: Option<u64>,
     /// The plan's identity when it was saved: it says nothing of other data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,

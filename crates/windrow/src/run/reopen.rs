@@ -5,6 +5,7 @@ use windrow_core::{Error, Result};
 use crate::mix::Mixture;
 use crate::mix::shares::Shares;
 use crate::opening::own::OpenOptions;
+use crate::run::balancing::of_text;
 use crate::run::builder::LoaderBuilder;
 use crate::run::recipe::Recipe;
 use crate::views::samples::Samples;
@@ -63,7 +64,9 @@ impl Recipe {
             .seed(self.seed)
             .last(self.last_batch())
             .skip(&self.skip)
-            .map_name(self.map_name.as_deref());
+            .map_name(self.map_name.as_deref())
+            .balance(self.balance.as_deref().map(of_text).transpose()?)
+            .accumulate(self.accumulate.unwrap_or(1));
         if let Some(saved) = &self.plan {
             builder.plan()?.identity()?.check_saved(saved)?;
         }

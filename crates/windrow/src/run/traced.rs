@@ -1,10 +1,10 @@
 //! What a row of a batch was read from, as `windrow trace` prints it and Python's `trace` returns it.
 
 use serde::Serialize;
-use windrow_core::plan::Plan;
+use windrow_core::plan::{Plan, Step};
 use windrow_core::source::Location;
 use windrow_core::store::without_secrets;
-use windrow_core::{Result, Span};
+use windrow_core::{Error, Result, Span};
 
 /// A row of a batch: which sample it is, and the bytes of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -12,6 +12,9 @@ use windrow_core::{Result, Span};
 pub struct TracedRow {
     /// Its number in the batch, over all ranks.
     pub row: u64,
+    /// The rank that gets it, where ranks share the batch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u64>,
     /// Its position in the epoch.
     pub position: u64,
     /// Which part of a mixture it is from, by number.
@@ -46,6 +49,50 @@ pub struct TracedRead {
     pub locations: Vec<Location>,
 }
 
+/// A row of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowOfStep {
+    /// Its number in the batch, over all ranks.
+    pub row: u64,
+    /// The rank that gets it, where ranks share the batch.
+    pub rank: Option<u64>,
+    /// Its position in the epoch.
+    pub position: u64,
+}
+
+impl RowOfStep {
+    /// What it is read from.
+    ///
+    /// # Errors
+    /// As [`trace_row`].
+    pub fn trace(&self, plan: &Plan, epoch: u64) -> Result<TracedRow> {
+        let traced = trace_row(plan, epoch, self.position, self.row)?;
+        Ok(TracedRow { rank: self.rank, ..traced })
+    }
+}
+
+/// The rows of a step that its rank gets; `only` one of them, counted within these. `n_ranks`: those that share the step.
+///
+/// # Errors
+/// `OutOfRange` where there is no such row; what reading an index says.
+pub fn rows_of_step(plan: &Plan, step: &Step, only: Option<u64>, n_ranks: u64) -> Result<Vec<RowOfStep>> {
+    let own: Vec<u64> = plan.own(step)?.positions().map(|position| position - step.all.start).collect();
+    let rows = match only {
+        None => own,
+        Some(row) => {
+            let found = usize::try_from(row).ok().and_then(|row| own.get(row));
+            vec![*found.ok_or_else(|| Error::out_of_range("row", row, own.len() as u64))?]
+        }
+    };
+    let ranks = if n_ranks > 1 { plan.ranks(step, n_ranks)? } else { Vec::new() };
+    let of_row = |row: u64| RowOfStep {
+        row,
+        rank: ranks.get(row as usize).copied(),
+        position: step.position(plan.sampler(), row),
+    };
+    Ok(rows.into_iter().map(of_row).collect())
+}
+
 /// What the row at a position of an epoch is read from.
 ///
 /// # Errors
@@ -61,6 +108,7 @@ pub fn trace_row(plan: &Plan, epoch: u64, position: u64, row: u64) -> Result<Tra
     };
     Ok(TracedRow {
         row,
+        rank: None,
         position,
         part: traced.feed,
         part_name: plan.names().get(traced.feed).cloned(),

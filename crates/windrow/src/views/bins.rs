@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windrow_core::Result;
 use windrow_core::collate::{Collate, Labels, Segments};
+use windrow_core::plan::Balance;
 use windrow_core::view::{self, Overlong, Strategy, View};
 
 use crate::opening::dataset::Dataset;
@@ -53,6 +54,10 @@ view! {
 
 impl ViewKind for Bins {
     chosen!(labels);
+
+    fn alike(&self, _by: &Balance) -> Option<(&'static str, &'static str)> {
+        None
+    }
 
     fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {
         let collate = |most| -> Result<Arc<dyn Collate>> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use windrow_core::collate::{self, CodesLayout, Collate, Masks, Tags, TextCut};
 use windrow_core::format::Takes;
+use windrow_core::plan::Balance;
 use windrow_core::view::{Crop, Mode, View};
 use windrow_core::{Error, Result};
 
@@ -144,6 +145,10 @@ const MOST_CONFIG_BYTES: u64 = 1 << 20;
 impl ViewKind for Codes {
     fn is_random(&self) -> bool {
         self.mode == Mode::Random || self.layout.is_random()
+    }
+
+    fn alike(&self, _by: &Balance) -> Option<(&'static str, &'static str)> {
+        None
     }
 
     fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {

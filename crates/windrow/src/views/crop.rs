@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windrow_core::Result;
 use windrow_core::collate::{Collate, Raw};
+use windrow_core::plan::Balance;
 use windrow_core::view::{self, Mode, View};
 
 use crate::views::kind::{Cut, ViewKind};
@@ -26,6 +27,10 @@ view! {
 impl ViewKind for Crop {
     fn is_random(&self) -> bool {
         self.mode == Mode::Random
+    }
+
+    fn alike(&self, _by: &Balance) -> Option<(&'static str, &'static str)> {
+        None
     }
 
     fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::collate::{Collate, Labels, NextToken, ScaledBy};
-use windrow_core::plan::Feed;
+use windrow_core::plan::{Balance, Feed};
 use windrow_core::source::{Schema, SharedSource};
 use windrow_core::view::View;
 use windrow_core::{DType, Lengths, Result};
@@ -63,6 +63,11 @@ pub(crate) trait ViewKind {
     /// What scales records, and what measures that.
     fn statistics(&self) -> Statistics<'_> {
         Statistics::NONE
+    }
+
+    /// Why ranks cannot be balanced by this, and what to do; `None` where rows cost this and that.
+    fn alike(&self, _by: &Balance) -> Option<(&'static str, &'static str)> {
+        Some(("all of its rows cost the same", "leave @balance@ out"))
     }
 
     /// Whether each channel of a record is a record of its own.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use windrow_core::collate::{Collate, Documents, DocumentsLayout, Labels, Positions, Shifted};
 use windrow_core::format::{Takes, default_of};
-use windrow_core::plan::Feed;
+use windrow_core::plan::{Balance, Feed};
 use windrow_core::source::{Runs, SharedSource, Source};
 use windrow_core::view::{self, RowLength, View};
 use windrow_core::{Error, Lengths, Result};
@@ -104,6 +104,20 @@ impl ViewKind for Pack {
     }
 
     chosen!(labels_mut, labels, Labels);
+
+    fn alike(&self, by: &Balance) -> Option<(&'static str, &'static str)> {
+        match (&self.documents, by) {
+            (None, _) => Some((
+                "without documents all of its rows cost the same",
+                "add @documents=true@, so that attention stays within documents, or leave @balance@ out",
+            )),
+            (Some(_), Balance::Tokens) => Some((
+                "all of its rows have the same number of tokens",
+                "@balance=attention@ counts what attention within documents costs",
+            )),
+            (Some(_), _) => None,
+        }
+    }
 
     fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {
         let collate = self.collate(data)?;

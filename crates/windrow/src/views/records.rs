@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use windrow_core::Result;
 use windrow_core::collate::{Collate, Labels};
 use windrow_core::format::Takes;
+use windrow_core::plan::Balance;
 use windrow_core::view::{self, View};
 
 use crate::views::kind::{Cut, ViewKind};
@@ -64,6 +65,10 @@ impl ViewKind for Records {
 
     fn group(&self) -> Option<(u64, u64)> {
         self.group.map(|rows| (self.length, rows))
+    }
+
+    fn alike(&self, _by: &Balance) -> Option<(&'static str, &'static str)> {
+        None
     }
 
     fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::collate::{self, Collate};
+use windrow_core::plan::Balance;
 use windrow_core::source::{Kind, SharedSource};
 use windrow_core::view::{self, View};
 use windrow_core::{Error, Result};
@@ -57,6 +58,13 @@ impl ViewKind for Rows {
             Some(names) if schema.kind == Kind::Json || schema.is_value() => key_rows(source, names),
             _ => Ok(source),
         }
+    }
+
+    fn alike(&self, _by: &Balance) -> Option<(&'static str, &'static str)> {
+        Some((
+            "what its rows cost is not known",
+            "leave @balance@ out; crop and records know the lengths of numbers",
+        ))
     }
 
     fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windrow_core::Result;
 use windrow_core::collate::{Collate, Labels, Pairs};
+use windrow_core::plan::Balance;
 use windrow_core::source::{Fit, Nan, Per};
 use windrow_core::view::{self, View};
 
@@ -45,6 +46,10 @@ impl ViewKind for Segments {
     chosen!(scaler);
 
     chosen!(labels);
+
+    fn alike(&self, _by: &Balance) -> Option<(&'static str, &'static str)> {
+        None
+    }
 
     fn cut(&self, data: &Cut<'_>) -> Result<(Arc<dyn View>, Arc<dyn Collate>)> {
         let mut collate =

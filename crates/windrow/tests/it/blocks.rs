@@ -155,6 +155,8 @@ fn a_row_is_traced_to_its_sample_and_back() {
         shard: Shard::new(0, 1).unwrap(),
         last: LastBatch::Drop,
         epochs: None,
+        micro_batches: 1,
+        is_balanced: false,
     };
     let mut loader = small(&samples).build().unwrap();
     for number in 0..50 {

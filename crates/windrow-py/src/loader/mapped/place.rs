@@ -17,9 +17,9 @@ pub(super) struct RowPlace {
 impl RowPlace {
     /// That of a row of this rank's batch.
     pub(super) fn of(origin: &Origin, row: usize) -> RowPlace {
-        let Origin { plan, steps, step, turns } = origin;
-        let position = step.position(plan.sampler(), step.own.start - step.all.start + row as u64);
-        let traced = plan.trace(step.epoch, position).ok();
+        let Origin { plan, steps, step, own, turns } = origin;
+        let position = own.positions().nth(row).map(|at| step.position(plan.sampler(), at - step.all.start));
+        let traced = position.and_then(|position| plan.trace(step.epoch, position).ok());
         let record = traced
             .as_ref()
             .and_then(|traced| Some(plan.feeds().get(traced.feed)?.number_of(traced.spans.first()?.record)));

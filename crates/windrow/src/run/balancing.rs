@@ -1,0 +1,68 @@
+//! Which rows can be dealt to ranks by what they cost.
+
+use std::sync::Arc;
+
+use log::Level;
+use windrow_core::plan::Balance;
+use windrow_core::sampler::Order;
+use windrow_core::{Error, Result};
+
+use crate::order::ordered::once;
+use crate::run::builder::LoaderBuilder;
+use crate::views::samples::Samples;
+
+impl LoaderBuilder {
+    /// Refuses views whose rows cost the same, or nobody knows what, and warns of an order that is no longer read as it was meant.
+    pub(crate) fn check_balance(&self, by: &Balance, orders: &[Order]) -> Result<()> {
+        self.parts().iter().try_for_each(|samples| check(by, samples))?;
+        if orders.iter().any(|order| matches!(order, Order::Blocks(_))) {
+            let text = "@balance@ with a shuffle by blocks: a rank gets rows of all lanes, so each rank reads the blocks of all";
+            once(Level::Warn, text.to_string());
+        }
+        Ok(())
+    }
+}
+
+/// What a recipe holds of it.
+pub(crate) fn in_text(by: &Balance) -> String {
+    match by {
+        Balance::By(_) => FUNCTION.to_string(),
+        by => by.to_string(),
+    }
+}
+
+/// A function in a recipe.
+const FUNCTION: &str = "function";
+
+/// What a recipe says. Of a function it does not know which, so the rows of a rank are not known either.
+///
+/// # Errors
+/// `Config` for what no recipe holds.
+pub(crate) fn of_text(text: &str) -> Result<Balance> {
+    if text != FUNCTION {
+        return text.parse();
+    }
+    Ok(Balance::By(Arc::new(|_: &[u64]| {
+        Err(Error::config("a function says what rows cost, and a plan as text does not hold it")
+            .field("balance")
+            .hint("ask the loader itself, or leave @ranks@ out: the rows of all ranks are known"))
+    })))
+}
+
+fn check(by: &Balance, samples: &Samples) -> Result<()> {
+    let feed = samples.feed();
+    let refused = |why: &str, hint: &str| {
+        let text = format!("@balance@ of {}: {why}", feed.view().describe());
+        Err(Error::config(text).at(samples.dataset().paths().to_string()).field("balance").hint(hint))
+    };
+    if let Some((why, hint)) = samples.recipe().view.kind().alike(by) {
+        return refused(why, hint);
+    }
+    match feed.source().len() {
+        1 => refused(
+            "documents are records, and this is one record, whose documents are seen only when it is read",
+            "a stream of tokens is opened as documents with @open_with_eos@, the token that ends each",
+        ),
+        _ => Ok(()),
+    }
+}
