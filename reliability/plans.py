@@ -46,6 +46,7 @@ class Plan:
     is_by_part: bool = False
     """Whether each batch is of one part, which makes its size part of the plan."""
     more: dict[str, Any] = field(default_factory=dict)
+    """`balance`: by what rows may be dealt to ranks, which decides no plan."""
 
 
 def sources(folder: Path) -> dict[str, list[Source]]:
@@ -90,6 +91,8 @@ def draw(draws: random.Random, known: dict[str, list[Source]]) -> Plan:
     # In batches within a budget, crops are as long as their longest, too. Other batches of the same rows may have other buckets.
     is_trimmed = "longest" in said or "pad': [" in said or ("crop(" in said and "max_tokens" in options)
     plan = Plan(view, parts, options, "", is_trimmed=is_trimmed, kind=kind, ends=ends, is_by_part="'batches'" in said)
+    if "documents" in said or any(name in said for name in ("bins(", "segments(", "records(", "crop(")):
+        plan.more["balance"] = [None, "attention", draws.choice([0, 3, 24]), cubes]
     plan.said = f"{said}; Loader({options})"
     return plan
 
@@ -209,6 +212,11 @@ def budget(draws: random.Random, parts: list[Source], said: str) -> dict[str, An
     if "rows(" in said:
         options["lengths"] = [draws.randint(0, 66) for part in parts for _ in part.lengths]
     return options
+
+
+def cubes(lengths: np.ndarray[Any, Any]) -> int:
+    """What a row costs, as a function may say."""
+    return int((lengths**3).sum())
 
 
 def with_draws(row: Any, rng: np.random.Generator) -> Any:

@@ -7,15 +7,15 @@ use crate::failure::{DONE, Failure};
 use crate::out::Out;
 use crate::{plan, text};
 
-/// Shows the figures of the plan that is named.
+/// Shows the figures of the plan that is named, shared by this number of ranks.
 ///
 /// # Errors
 /// For several paths; those of reading a plan and opening its data.
-pub(crate) fn show(data: &Data, out: &mut Out) -> Result<i32, Failure> {
+pub(crate) fn show(data: &Data, world_size: u64, out: &mut Out) -> Result<i32, Failure> {
     let Some(path) = data.only() else { return Err(Failure::usage("--mixing takes one plan".to_string())) };
     let recipe = plan::read(path)
         .map_err(|e| e.hint(format!("{}; `windrow inspect` of data has no order", plan::IS_A_PLAN)))?;
-    let builder = loader(&recipe, Some(0))?;
+    let builder = loader(&recipe, Some(0))?.rank(0, world_size);
     let found = builder.mixing()?;
     let names = builder.part_names();
     for (number, of) in found.iter().enumerate() {
@@ -40,6 +40,12 @@ pub(crate) fn show(data: &Data, out: &mut Out) -> Result<i32, Failure> {
             ));
         }
         out.pairs(&pairs)?;
+    }
+    if let Some(waiting) = found.first().and_then(|of| of.waiting.as_ref()) {
+        let [before, after] = [waiting.before, waiting.after].map(|share| format!("{:.2} %", share * 100.0));
+        let of_ranks =
+            format!("{after} of a step, for the dearest of {} ranks; {before} in order", waiting.ranks);
+        out.pairs(&[("waiting", of_ranks)])?;
     }
     let parts: Vec<Value> = (found.iter().enumerate())
         .map(|(number, of)| {

@@ -49,7 +49,7 @@
 //! * [`view::View`]: len, pieces, samples_of, positions, coverage, describe.
 //! * [`sampler::Sampler`]: len, turn, position, describe. A *turn* is a sample and a pass, because a mixture may use a small
 //!   part several times in one epoch, with other random draws each time. The rows of a rank are a contiguous part of the
-//!   global batch, so the joined batches of all ranks are the batch of one rank.
+//!   global batch, or those that cost as much as any other rank's: together, the batches of all ranks are the batch of one.
 //! * [`collate::Collate`]: fields(samples), fill(sample, row), describe. `fields` sees all samples before memory is
 //!   allocated, so a batch can be as long as its longest sample.
 //!

@@ -97,6 +97,7 @@ pub use run::options::{LOADER, last_batch};
 pub use run::ranks;
 pub use run::recipe::Recipe;
 pub use run::traced::{RowOfStep, TracedRead, TracedRow, rows_of_step, trace_row};
+pub use run::waiting::Waiting;
 pub use views::bins::Bins;
 pub use views::codes::Codes;
 pub use views::crop::Crop;

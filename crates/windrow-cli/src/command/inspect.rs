@@ -26,6 +26,9 @@ pub(crate) struct Inspect {
     /// Of a plan: how well its order mixes, over 64 batches; no data is read
     #[arg(long, conflicts_with = "histogram")]
     mixing: bool,
+    /// Of a plan with balance: how long this number of ranks wait for the dearest of them
+    #[arg(long, value_name = "W", requires = "mixing")]
+    world_size: Option<u64>,
     #[command(flatten)]
     opening: Opening,
     #[command(flatten)]
@@ -39,7 +42,7 @@ pub(crate) fn run(args: &Inspect, out: &mut Out) -> Result<i32, Failure> {
         if args.opening.is_given() || args.choosing.is_given() {
             return Err(plan::says_itself("leave those options out"));
         }
-        return mixing::show(&args.data, out);
+        return mixing::show(&args.data, args.world_size.unwrap_or(1), out);
     }
     let paths = args.data.paths()?;
     let data = args.choosing.of(paths.open(&args.opening.options()?)?)?;

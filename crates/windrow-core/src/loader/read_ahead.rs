@@ -35,9 +35,9 @@ const OF_A_WAIT: u64 = 5 << 19;
 /// What is asked for as a step is begun, in this order.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
-    /// Steps, each with its number: what their own rows read,
+    /// Steps, each with its number: what their own rows read.
     pub(super) steps: Vec<(u64, Step)>,
-    /// the first so many of each.
+    /// Rows of each of them at most, the first ones.
     pub(super) rows: u64,
     /// Runs of samples, each with the place of the run of the plan that needs it: all that they read.
     pub(super) runs: Vec<(Cursor, Range<u64>)>,

@@ -185,7 +185,7 @@ impl Plan {
                 .map(|rows| rows.map(|(rank, rows)| iter::repeat_n(rank, (rows.end - rows.start) as usize)));
             return Ok(each.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect());
         };
-        let costs = self.costs(step, by)?;
+        let costs = self.costs_by(step, by)?;
         let mut found = vec![0; costs.len()];
         for (rank, rows) in (0..).zip(balanced(&costs, usize::try_from(ranks).unwrap_or(usize::MAX))?) {
             rows.into_iter().for_each(|row| found[row] = rank);
@@ -195,7 +195,7 @@ impl Plan {
 
     // The positions of each batch that the rank of a step gets of it.
     fn dealt(&self, step: &Step, by: &Balance) -> Result<Batches> {
-        let costs = self.costs(step, by)?;
+        let costs = self.costs_by(step, by)?;
         let as_size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let ranks = balanced(&costs, as_size(step.shard.world_size()))?;
         let rows = ranks.get(as_size(step.shard.rank())).map_or(&[][..], Vec::as_slice);
@@ -207,8 +207,15 @@ impl Plan {
         Ok(batches.into_iter().map(|rows| rows.into_iter().map(position).collect()).collect())
     }
 
-    /// What each row of a step costs.
-    fn costs(&self, step: &Step, by: &Balance) -> Result<Vec<u128>> {
+    /// What each row of a step costs; `None` where rows are not dealt by it.
+    ///
+    /// # Errors
+    /// As [`Plan::own`].
+    pub fn costs(&self, step: &Step) -> Result<Option<Vec<u128>>> {
+        self.balance().map(|by| self.costs_by(step, by)).transpose()
+    }
+
+    fn costs_by(&self, step: &Step, by: &Balance) -> Result<Vec<u128>> {
         let lengths = whole(|| self.lengths(step))?;
         by.costs(&lengths)
     }

@@ -10,7 +10,7 @@ use windrow::{Balance, Cost, Error, Kind, Result};
 
 use crate::python::error::OrRaise;
 use crate::python::options::Count;
-use crate::python::said::{class_of, said, text_of};
+use crate::python::said::{class_of, shown, text_of};
 
 /// What `balance=` gives.
 ///
@@ -57,7 +57,7 @@ impl Function {
         let cost = self.function.bind(py).call1((lengths,)).map_err(raised)?;
         let whole = cost.call_method0("__index__").and_then(|cost| cost.extract::<u128>());
         whole.or_else(|_| {
-            let found = said(&cost).map_err(raised)?;
+            let found = shown(&cost).map_err(raised)?;
             Err(Error::config(format!("balance gave {found} for a row, expected a whole number from 0 on"))
                 .field("balance")
                 .hint("ranks have to agree to the last bit: multiply a fraction and round it to an int"))

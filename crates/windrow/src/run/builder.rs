@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windrow_core::Result;
 use windrow_core::collate::Context;
 use windrow_core::loader::{BatchSize, Loader, Options};
-use windrow_core::plan::{Balance, Feed, LastBatch, Plan};
+use windrow_core::plan::{Balance, Feed, LastBatch, Plan, Steps};
 use windrow_core::sampler::{Budget, Order, RowLengths, Shard};
 
 use crate::mix::Mixture;
@@ -417,6 +417,18 @@ impl LoaderBuilder {
     pub(crate) fn budget(&self) -> Result<Option<(Budget, Arc<RowLengths>)>> {
         let feeds: Vec<Feed> = self.parts().iter().map(|samples| samples.feed().clone()).collect();
         self.tokens.budget(&feeds, self.parts())
+    }
+
+    /// The rule from step to step.
+    pub(crate) fn steps(&self) -> Result<Steps> {
+        Ok(Steps {
+            global_batch_size: self.global_batch()?,
+            shard: self.found()?.shard,
+            last: self.last,
+            epochs: self.epochs,
+            micro_batches: self.accumulate,
+            is_balanced: self.balance.is_some(),
+        })
     }
 
     /// The loader, before its first batch.

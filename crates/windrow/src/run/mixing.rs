@@ -10,6 +10,7 @@ use crate::order::blocks::Blocks;
 use crate::order::ordered::{bytes_of, once};
 use crate::run::builder::LoaderBuilder;
 use crate::run::padding::padding;
+use crate::run::waiting::Waiting;
 
 /// Batches that are looked at, spread over an epoch.
 const BATCHES: u64 = 64;
@@ -49,6 +50,9 @@ pub struct Mixing {
     /// What that would be in batches of random rows, as many as a batch has on average.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub padding_share_at_random: Option<f64>,
+    /// How long ranks wait for the dearest of them, of the whole batch, where rows are dealt to ranks by what they cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
 }
 
 /// What was counted of one view.
@@ -78,8 +82,15 @@ impl LoaderBuilder {
     /// ```
     ///
     /// # Errors
-    /// As [`LoaderBuilder::plan`].
+    /// As [`LoaderBuilder::plan`]; what says how much rows cost.
     pub fn mixing(&self) -> Result<Vec<Mixing>> {
+        let mut found = self.mixing_of_order()?;
+        let waiting = self.waiting()?;
+        found.iter_mut().for_each(|of| of.waiting = waiting.clone());
+        Ok(found)
+    }
+
+    fn mixing_of_order(&self) -> Result<Vec<Mixing>> {
         let (orders, global_batch) = (self.orders()?, self.global_batch()?.max(1));
         let plan = self.plan()?;
         let starts: Vec<u64> = (self.parts().iter())
@@ -154,6 +165,7 @@ impl LoaderBuilder {
                 neighbours_apart: apart / (n as f64 / 3.0),
                 padding_share: padding(number).map(|padding| padding.share),
                 padding_share_at_random: padding(number).map(|padding| padding.at_random),
+                waiting: None,
             })
         });
         mixing.collect()
@@ -173,7 +185,7 @@ impl LoaderBuilder {
             return Ok(());
         }
         let is_one = orders.len() == 1;
-        for (order, found) in orders.iter().zip(self.mixing()?) {
+        for (order, found) in orders.iter().zip(self.mixing_of_order()?) {
             let (Order::Blocks(shape), true) = (order, found.excess_variance > MOST_EXCESS) else { continue };
             let halved = if is_one { self.halved(shape, found.excess_variance)? } else { None };
             let hint =
@@ -197,7 +209,7 @@ impl LoaderBuilder {
         let smaller = (given.size(size), format!("@size={size}@"));
         let larger = (given.size(shape.size).pool(pool), format!("@pool={pool}@"));
         for (blocks, name) in [smaller, larger] {
-            let other = self.clone().shuffle(blocks).mixing()?;
+            let other = self.clone().shuffle(blocks).mixing_of_order()?;
             let other = other.first().map_or(excess, |found| found.excess_variance);
             if other - 1.0 <= 0.6 * (excess - 1.0) {
                 return Ok(Some(format!("{name} makes that {other:.1}")));

@@ -13,3 +13,4 @@ pub mod ranks;
 pub(crate) mod recipe;
 pub(crate) mod reopen;
 pub(crate) mod traced;
+pub(crate) mod waiting;
