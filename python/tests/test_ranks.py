@@ -95,6 +95,10 @@ AGREE = """
             next(loader)
         return loader
 
+    def balanced(tokens, balance, accumulate=1):
+        view = wr.open(tokens, dtype="uint16", document_eos=7).bins(16, overlong="split")
+        return wr.Loader(view, global_batch_size=8, balance=balance, accumulate=accumulate)
+
     def work(rank, tokens, store):
         dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=4)
         halves = [dist.new_group([0, 1]), dist.new_group([2, 3])]
@@ -105,6 +109,8 @@ AGREE = """
             "a seed": loader(tokens, seed=1 + (rank == 2)),
             "a plan": loader(tokens, length=16 - (rank == 0)),
             "a position": loader(tokens, steps=2 + rank // 2, seed=1 + rank // 3),
+            "a function": balanced(tokens, len if rank else max),
+            "a number of batches": balanced(tokens, "attention", accumulate=1 + (rank == 3)),
         }
         found = {}
         for name, one in cases.items():
@@ -156,6 +162,10 @@ def test_ranks_that_read_something_else_are_named(tokens: Path, tmp_path: Path, 
             "4 ranks do not read the same: rank 3 has seed=2, the others have seed=1; "
             "rank 2 has samples=24, rank 3 has samples=24, the others have samples=16"
         )
+        assert one["a function, all"] == (
+            "4 ranks do not read the same: rank 0 has balance=builtins.max, the others have balance=builtins.len"
+        )
+        assert one["a number of batches, all"] == "4 ranks do not read the same: rank 3 has accumulate=2, the others have accumulate=1"
         assert one["another's"] == "group is what new_group() gives a process that is not a member"
 
 

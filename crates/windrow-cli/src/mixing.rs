@@ -39,13 +39,15 @@ pub(crate) fn show(data: &Data, world_size: u64, out: &mut Out) -> Result<i32, F
                 format!("{padding} of all positions, {at_random} were rows in random order"),
             ));
         }
+        // It is that of the whole batch.
+        if let Some(waiting) = of.waiting.as_ref().filter(|_| number + 1 == found.len()) {
+            let [before, after] =
+                [waiting.before, waiting.after].map(|share| format!("{:.2} %", share * 100.0));
+            let text =
+                format!("{after} of a step, for the dearest of {} ranks; {before} in order", waiting.ranks);
+            pairs.push(("waiting", text));
+        }
         out.pairs(&pairs)?;
-    }
-    if let Some(waiting) = found.first().and_then(|of| of.waiting.as_ref()) {
-        let [before, after] = [waiting.before, waiting.after].map(|share| format!("{:.2} %", share * 100.0));
-        let of_ranks =
-            format!("{after} of a step, for the dearest of {} ranks; {before} in order", waiting.ranks);
-        out.pairs(&[("waiting", of_ranks)])?;
     }
     let parts: Vec<Value> = (found.iter().enumerate())
         .map(|(number, of)| {

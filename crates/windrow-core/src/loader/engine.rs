@@ -25,7 +25,7 @@ pub(super) struct Engine {
 
 /// What waiting for the front of the queue gives.
 pub(super) enum Taken {
-    Ready(Step, Result<Batch>),
+    Ready(Box<Step>, Result<Batch>),
     End,
     NotYet,
 }
@@ -168,7 +168,7 @@ impl Engine {
                     if queue.sleeping_workers > 0 && self.shared.may_begin(&queue) {
                         self.shared.room.notify_one();
                     }
-                    return Taken::Ready(step, batch);
+                    return Taken::Ready(Box::new(step), batch);
                 }
                 Some(slot) => queue.slots.push_front(slot),
                 None if queue.over => return Taken::End,

@@ -61,14 +61,12 @@ impl Balance {
     /// # Errors
     /// What [`Cost::cost`] says; `Config` for a cost of more than 128 bits.
     pub fn cost(&self, lengths: &[u64]) -> Result<u128> {
-        let too_dear = || Error::config("a row costs more than 128 bits can count").field("balance");
-        let each = |sum: Option<u128>, len: u128, factor: u128| sum?.checked_add(len.checked_mul(factor)?);
-        let lens = lengths.iter().map(|len| u128::from(*len));
+        let mut lens = lengths.iter().map(|len| u128::from(*len));
         match self {
             Balance::Tokens => Ok(lens.sum()),
-            Balance::Attention(a) => {
-                lens.fold(Some(0), |sum, len| each(sum, len, u128::from(*a) + len)).ok_or_else(too_dear)
-            }
+            Balance::Attention(a) => lens
+                .try_fold(0u128, |sum, len| sum.checked_add(len.checked_mul(u128::from(*a) + len)?))
+                .ok_or_else(|| Error::config("a row costs more than 128 bits can count").field("balance")),
             Balance::By(cost) => cost.cost(lengths),
         }
     }

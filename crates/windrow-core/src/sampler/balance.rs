@@ -36,7 +36,7 @@ pub fn balanced(costs: &[u128], ranks: usize) -> Result<Vec<Vec<usize>>> {
             .field("balance")
             .hint("choose a smaller unit for what a row costs"));
     };
-    if !costs.len().checked_rem(ranks).is_some_and(|rest| rest == 0) {
+    if costs.len().checked_rem(ranks).is_none_or(|rest| rest != 0) {
         return Err(
             Error::config(format!("{ranks} ranks do not divide {} rows", costs.len())).field("balance")
         );

@@ -415,6 +415,10 @@ impl Loader {
     /// shuffle. Counted over 64 batches of the first epoch. With ``max_tokens`` also ``padding_share``, the part of all positions that is
     /// padding, and ``padding_share_at_random``, what that would be in batches of as many random rows.
     ///
+    /// With ``balance=`` and several ranks also ``waiting``, a dict, from the lengths of documents: by what the dearest rank costs more than
+    /// the mean, over 64 steps, where rows come in order (``before``) and as they are dealt (``after``); ``ranks``, and for each of them
+    /// how long it waits, as a part of what a rank costs (``ranks_before``, ``ranks_after``).
+    ///
     /// >>> import windrow as wr, numpy as np, tempfile, pathlib
     /// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
     /// >>> np.arange(8001, dtype=np.uint16).tofile(path)
