@@ -3,7 +3,8 @@
 use clap::Args;
 use windrow::format::Options;
 use windrow::{
-    Balance, LOADER, LastBatch, LengthsOf, LoaderBuilder, Paths, Recipe, RecipePart, Shuffle, ViewRecipe, last_batch,
+    Balance, LOADER, LastBatch, LengthsOf, LoaderBuilder, Paths, Recipe, RecipePart, Shuffle, ViewRecipe,
+    last_batch,
 };
 
 use crate::failure::Failure;

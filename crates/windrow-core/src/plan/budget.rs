@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Feed, Plan, Step};
+use super::{Feed, Own, Plan, Step};
 use crate::error::{Error, Result};
 use crate::record::{Draw, Piece};
 use crate::sampler::{Budget, Budgeted, RowLengths, Sampler, Turn};
@@ -82,7 +82,7 @@ impl Plan {
     /// The values of the longest row of a step, where all ranks have to know it for their own rows.
     pub(super) fn longest_of(&self, step: &Step, turns: &mut Vec<Turn>) -> Result<Option<u64>> {
         let is_needed = self.feeds.iter().any(|feed| !feed.collate().buckets().is_empty());
-        if !is_needed || step.own == step.all {
+        if !is_needed || step.in_order() == step.all {
             return Ok(None);
         }
         self.turns((step.epoch, step.end()), &Own::Run(step.all.clone()), turns)?;
@@ -105,7 +105,7 @@ impl Plan {
         let read = whole(|| from.view().pieces(sample, Draw::new(0, 0, 0, sample), &mut pieces));
         let span = pieces.iter().find_map(|piece| match piece {
             Piece::Read(span) => Some(*span),
-            Piece::Value(_) => None,
+            Piece::Value(_) | Piece::Fill(_) => None,
         });
         let Some(span) = span.filter(|_| read.is_ok()) else { return error };
         let places = from.source().locate(span).ok().and_then(|places| places.into_iter().next());

@@ -59,7 +59,7 @@ pub trait View: Send + Sync {
     /// Appends the lengths of the documents in a sample that is made of these pieces: how many positions of its row each fills, with
     /// the EOS token after it. A document without any is not in it.
     fn documents(&self, pieces: &[Piece], out: &mut Vec<u64>) {
-        let mut room = self.positions();
+        let (mut room, before) = (self.positions(), out.len());
         // What an EOS token ends, if it ends anything but itself.
         let mut open = 0;
         for piece in pieces {
@@ -74,6 +74,11 @@ pub trait View: Send + Sync {
                     out.extend((open + len > 0).then_some(open + len));
                     open = 0;
                 }
+                // Up to a multiple: a part of the document in front of it.
+                Piece::Fill(_) => match out[before..].last_mut() {
+                    Some(last) if open == 0 => *last += len,
+                    _ => open += len,
+                },
             }
         }
         out.extend((open > 0).then_some(open));

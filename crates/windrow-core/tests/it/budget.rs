@@ -39,13 +39,14 @@ fn multiple(number: u64) -> NonZeroU64 {
 }
 
 fn steps(rank: u64, ranks: u64, last: LastBatch) -> Steps {
-    Steps { global_batch_size: 1, shard: Shard::new(rank, ranks).unwrap(), last, epochs: None }
+    let shard = Shard::new(rank, ranks).unwrap();
+    Steps { global_batch_size: 1, shard, last, epochs: None, micro_batches: 1, is_balanced: false }
 }
 
 // The samples of all batches of an epoch, as one rank of one gets them.
 fn batches(sampler: &dyn Sampler, epoch: u64) -> Vec<Vec<u64>> {
     let rule = steps(0, 1, LastBatch::Keep);
-    let mut cursor = Cursor { epoch, samples: 0 };
+    let mut cursor = Cursor::at(epoch, 0);
     let mut found = Vec::new();
     while let Some(step) = rule.next(sampler, cursor).filter(|step| step.epoch == epoch) {
         let mut turns = Vec::new();
@@ -164,15 +165,15 @@ fn ranks_get_equally_many_rows_of_the_same_batches() {
     assert_eq!(alone.iter().map(Vec::len).sum::<usize>(), 1003);
     assert_eq!(alone.last().map(Vec::len), Some(3));
     for ranks in [1, 2, 4, 8] {
-        let mut cursors = vec![Cursor { epoch: 3, samples: 0 }; ranks as usize];
+        let mut cursors = vec![Cursor::at(3, 0); ranks as usize];
         for batch in &alone[..alone.len() - 1] {
             let mut rows = Vec::new();
             for rank in 0..ranks {
                 let cursor = &mut cursors[rank as usize];
                 let step = steps(rank, ranks, LastBatch::Drop).next(&order, *cursor).unwrap();
-                assert_eq!(step.own.end - step.own.start, batch.len() as u64 / ranks);
+                assert_eq!(step.in_order().end - step.in_order().start, batch.len() as u64 / ranks);
                 let mut turns = Vec::new();
-                order.turns(3, step.own.clone(), &mut turns);
+                order.turns(3, step.in_order(), &mut turns);
                 rows.extend(turns.iter().map(|turn| turn.sample));
                 *cursor = step.after();
             }
@@ -278,7 +279,7 @@ fn what_would_not_fit_is_refused() {
     refused(long, &["row of 5", "largest of pad is 4", "record 1"]);
 
     let order = shuffled(203, Budget { tokens: 480, multiple: multiple(4), pool: 48 });
-    let check = |ranks, last, samples| steps(0, ranks, last).check(&order, Cursor { epoch: 0, samples });
+    let check = |ranks, last, samples| steps(0, ranks, last).check(&order, Cursor::at(0, samples));
     for ranks in [1, 2, 4] {
         check(ranks, LastBatch::Drop, 0).unwrap();
     }
@@ -309,7 +310,7 @@ fn a_mixture_that_never_ends_has_batches_and_keeps_its_shares_pool_by_pool() {
     let lengths = Arc::new(RowLengths::new(all.to_vec(), &[]).unwrap());
     let budget = Budget { tokens: 600, multiple: multiple(2), pool: 80 };
     let mixed = |phases: Vec<Phase>| {
-        let mix = Mix::of(&MixOptions { parts: parts(), stop: Stop::Never, phases }, 5).unwrap();
+        let mix = Mix::of(&MixOptions { parts: parts(), stop: Stop::Never, phases, rows: None }, 5).unwrap();
         Budgeted::new(Arc::new(mix), lengths.clone(), budget, 5).unwrap()
     };
     let order = mixed(Vec::new());

@@ -274,13 +274,13 @@ fn blocks_are_those_that_the_batches_of_a_part_need() {
 }
 
 fn steps(global_batch_size: u64, last: LastBatch) -> Steps {
-    Steps { global_batch_size, shard: Shard::ALONE, last, epochs: None }
+    Steps { global_batch_size, shard: Shard::ALONE, last, epochs: None, micro_batches: 1, is_balanced: false }
 }
 
 #[test]
 fn steps_of_other_batches_are_refused() {
     let mix = || Arc::new(Mix::of(&options(vec![part(50, 0.5), part(70, 0.5)], Stop::First, 4), 1).unwrap());
-    let at = |samples| Cursor { epoch: 0, samples };
+    let at = |samples| Cursor::at(0, samples);
     for last in [LastBatch::Drop, LastBatch::Keep, LastBatch::Repeat] {
         steps(4, last).check(mix().as_ref(), at(40)).unwrap();
         let n = steps(4, last).in_epoch(mix().as_ref(), 0).unwrap();
@@ -325,6 +325,7 @@ fn loader(plan: &Arc<Plan>, rank: u64, world_size: u64, rows: BatchSize) -> wind
         shard: Shard::new(rank, world_size)?,
         last: LastBatch::Drop,
         epochs: Some(1),
+        accumulate: 1,
         num_threads: Some(2),
         prefetch: 2,
     };

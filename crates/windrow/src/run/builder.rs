@@ -3,11 +3,11 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use windrow_core::Result;
 use windrow_core::collate::Context;
 use windrow_core::loader::{BatchSize, Loader, Options};
 use windrow_core::plan::{Balance, Feed, LastBatch, Plan, Steps};
 use windrow_core::sampler::{Budget, Order, RowLengths, Shard};
+use windrow_core::{Error, Result};
 
 use crate::mix::Mixture;
 use crate::mix::batches::Batches;
@@ -416,7 +416,23 @@ impl LoaderBuilder {
     // The budget of tokens that batches have, and the lengths of rows.
     pub(crate) fn budget(&self) -> Result<Option<(Budget, Arc<RowLengths>)>> {
         let feeds: Vec<Feed> = self.parts().iter().map(|samples| samples.feed().clone()).collect();
-        self.tokens.budget(&feeds, self.parts())
+        let found = self.tokens.budget(&feeds, self.parts())?;
+        if found.is_some() {
+            self.refuse_beside_budget()?;
+        }
+        Ok(found)
+    }
+
+    // Both decide how many rows a batch has.
+    fn refuse_beside_budget(&self) -> Result<()> {
+        let other = match &self.from {
+            _ if self.accumulate != 1 => "@accumulate@",
+            From::Mixed(mixture) if mixture.batches() == Batches::Part => "batches of one part",
+            From::One(_) | From::Mixed(_) => return Ok(()),
+        };
+        Err(Error::config(format!("@max_tokens@ beside {other}: both decide how many rows a batch has"))
+            .field("max_tokens")
+            .hint("give @global_batch_size@ in place of @max_tokens@, or leave the other out"))
     }
 
     /// The rule from step to step.

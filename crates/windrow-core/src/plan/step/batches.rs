@@ -168,7 +168,7 @@ fn check_end(sampler: &dyn Sampler, epoch: u64, position: u64, what: &str) -> Re
         return Ok(());
     }
     let [at, before, after] =
-        [position, batch.start, batch.end].map(|samples| in_run(sampler, Cursor { epoch, samples }));
+        [position, batch.start, batch.end].map(|samples| in_run(sampler, Cursor::at(epoch, samples)));
     Err(Error::config(format!(
         "{what} sample {at}, within a batch: the nearest ends of batches are {before} and {after}"
     )))
