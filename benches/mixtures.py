@@ -74,11 +74,13 @@ def bench_r(passes, seconds):
     phases = [(0, weights)] + [(10_000 * n, {name: float(rng.uniform(0, 2)) for name in weights}) for n in range(1, PHASES)]
     views = {path.stem: wr.open(path, dtype="uint16").pack(LENGTH) for path in paths}
 
-    def mixed():
-        return wr.mix({name: (view, weights[name]) for name, view in views.items()}, phases=phases, stop="never")
+    def mixed(batches=None):
+        # Phases of batches of one part begin with a batch.
+        starts = [(start // BATCH * BATCH, shares) for start, shares in phases] if batches else phases
+        return wr.mix({name: (view, weights[name]) for name, view in views.items()}, phases=starts, stop="never", batches=batches)
 
-    def mixture(threads):
-        with wr.Loader(mixed(), batch_size=BATCH, num_threads=threads) as loader:
+    def mixture(threads, batches=None):
+        with wr.Loader(mixed(batches), batch_size=BATCH, num_threads=threads) as loader:
             return per_second(loader.stream(), seconds, BATCH)
 
     def one(threads):
@@ -87,7 +89,14 @@ def bench_r(passes, seconds):
 
     result = {}
     for threads in (1, 2):
-        found = in_turns(passes, **{"one view": lambda: one(threads), "100 parts, 10 phases": lambda: mixture(threads)})
+        found = in_turns(
+            passes,
+            **{
+                "one view": lambda: one(threads),
+                "100 parts, 10 phases": lambda: mixture(threads),
+                "batches of one part each": lambda: mixture(threads, "part"),
+            },
+        )
         result[str(threads)] = table(f"(r) samples/s, length {LENGTH}, batch {BATCH}, {threads} threads", found, "one view")
     times = []
     for _ in range(passes):
