@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -119,6 +121,41 @@ def test_a_manifest_that_only_lists_is_read_as_before(s3: S3Server, data: tuple[
     opened = wr.open(url, **far(s3, options))
     assert loader(opened).state_dict() == loader(wr.open(here, **options)).state_dict()
     assert alike(next(loader(opened)), next(loader(wr.open(here, **options))))
+
+
+RANK = """
+import json, sys
+import windrow as wr
+
+url, options, rank = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
+print("ready", flush=True)
+sys.stdin.readline()
+print(len(wr.open(url, **options)))
+"""
+
+
+def test_ranks_that_start_together_ask_for_little_more_than_one(
+    s3: S3Server, data: tuple[Path, str, dict[str, Any]], tmp_path: Path
+) -> None:
+    _, url, options = data
+    asked = []
+    for n_ranks in (1, 4):
+        given = json.dumps({**options, "store_options": s3.options, "cache": str(tmp_path / f"cache-{n_ranks}"), "cache_limit": 1 << 30})
+        ranks = [
+            subprocess.Popen([sys.executable, "-c", RANK, url, given, str(rank)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            for rank in range(n_ranks)
+        ]
+        for rank in ranks:
+            assert rank.stdout and rank.stdout.readline() == "ready\n"
+        s3.requests.clear()
+        for rank in ranks:
+            assert rank.stdin
+            rank.stdin.write("\n")
+            rank.stdin.flush()
+        for rank in ranks:
+            assert int(rank.communicate(timeout=120)[0]) == OBJECTS
+        asked.append(len(s3.requests))
+    assert asked[1] <= 1.1 * asked[0], asked
 
 
 @pytest.mark.parametrize("wrong", ["records", "length", "dtype"])

@@ -152,7 +152,7 @@ impl Declared {
     }
 }
 
-fn number(digits: &String) -> Option<u64> {
+fn number(digits: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 

@@ -4,9 +4,8 @@
 //! To open a folder of thousands of files, formats read the first bytes of each, or the last ones, in the order of their names.
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use windrow_core::store::{Catalogue, Entry, key, without_secrets};
+use windrow_core::store::{Entry, key, without_secrets};
 
 use super::entries::in_natural_order;
 use super::next::{End, MOST, Row, suffix_of};
@@ -30,7 +29,7 @@ impl Place {
         let mut rows = self.next.rows();
         let Some(row) = rows.get_mut(number) else { return };
         let count = row.read(key, end, usize::try_from(most).unwrap_or(MOST));
-        if let Some(n_read) = row.to_tell() {
+        if let Some(n_read) = row.news() {
             self.tell_how_far(key, n_read);
         }
         if count == 0 {
@@ -53,12 +52,12 @@ impl Place {
 
     // Objects that come behind one in its listing and are called as it is, and were not asked for.
     fn behind(&self, key: &str, row: &Row, count: usize) -> Vec<Entry> {
-        let found: Option<(Arc<Catalogue>, Option<Arc<Vec<u32>>>)> = {
+        let (objects, natural) = {
             let listed = self.listed();
             let of = listed.iter().find(|listed| key::is_below(&listed.folder, key));
-            of.map(|listed| (listed.objects.clone(), row.is_natural.then(|| listed.in_natural_order())))
+            let Some(listed) = of else { return Vec::new() };
+            (listed.objects.clone(), row.is_natural.then(|| listed.in_natural_order()))
         };
-        let Some((objects, natural)) = found else { return Vec::new() };
         let is_next = |at: &usize| {
             let next = objects.key(*at);
             next != key && objects.size(*at) > 0 && suffix_of(next) == row.suffix && !row.asked.contains(next)

@@ -93,7 +93,7 @@ impl Row {
     }
 
     /// How many were read so far of those that follow each other, where it is time to say it.
-    pub(super) fn to_tell(&mut self) -> Option<u64> {
+    pub(super) fn news(&mut self) -> Option<u64> {
         let told = self.told.get_or_insert_with(Instant::now);
         if told.elapsed() < BETWEEN_WORDS {
             return None;
