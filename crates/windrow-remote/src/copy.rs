@@ -34,6 +34,8 @@ const FOOTER: u64 = 16 << 10;
 const IN_A_ROW: u64 = 8;
 /// How long another process of this machine is waited for that fetches the same bytes: it may have been stopped.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long an object is not waited for again that was waited for in vain: whoever opens data looks at it as one format after the other.
+const IN_VAIN: Duration = Duration::from_secs(1);
 /// The most that is asked for after a read that continues where the last one ended.
 const FURTHEST: u64 = 8 << 20;
 
@@ -50,6 +52,8 @@ pub(crate) struct Copy {
     in_a_row: AtomicU64,
     window: AtomicU64,
     asked_to: AtomicU64,
+    /// When it was last waited for in vain, and what was said.
+    in_vain: Mutex<Option<(Instant, Error)>>,
     /// A loader says what is read soon: nothing else of the object is guessed.
     is_announced: AtomicBool,
 }
@@ -80,6 +84,7 @@ impl Copy {
             in_a_row: AtomicU64::new(0),
             window: AtomicU64::new(0),
             asked_to: AtomicU64::new(0),
+            in_vain: Mutex::default(),
             is_announced: AtomicBool::new(false),
         }
     }
@@ -125,9 +130,23 @@ impl Copy {
         }
         let began = Instant::now();
         add(&self.of.counters.misses, 1);
-        let found = self.wait_for(start, size);
+        let found = match self.was_in_vain() {
+            Some(error) => Err(error),
+            None => self.wait_for(start, size),
+        };
+        if let Err(e) = &found
+            && e.kind() == Kind::Io
+            && began.elapsed() >= self.of.timeout / 2
+        {
+            *self.in_vain.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), e.again()));
+        }
         add(&self.of.counters.waited_ns, began.elapsed().as_nanos() as u64);
         found
+    }
+
+    fn was_in_vain(&self) -> Option<Error> {
+        let in_vain = self.in_vain.lock().unwrap_or_else(PoisonError::into_inner);
+        in_vain.as_ref().filter(|(ended, _)| ended.elapsed() < IN_VAIN).map(|(_, error)| error.again())
     }
 
     /// Asks once for all that is not here, where there is room for it. What goes again meanwhile comes when it is read.

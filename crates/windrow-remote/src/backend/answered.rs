@@ -32,6 +32,9 @@ const NO_RANGES: [&str; 3] = [
     "Failed to parse value for CONTENT_RANGE",
 ];
 
+/// What `reqwest` says where redirects do not end.
+const IN_A_CIRCLE: &str = "too many redirects";
+
 /// Notes what each answer says before `object_store` turns it into an error.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Noting(Arc<Mutex<Option<HttpClient>>>);
@@ -95,7 +98,7 @@ fn trouble(error: &object_store::Error, Answered { status, wait, region }: Answe
             Some(status) if status >= 300 => {
                 return Trouble { region, ..Trouble::of_status(status, said, wait) }.by_code();
             }
-            _ if is_of_a_certificate(&said) => What::Lasting,
+            _ if is_of_a_certificate(&said) || said.contains(IN_A_CIRCLE) => What::Lasting,
             _ if NO_RANGES.iter().any(|words| said.contains(words)) => What::NoRanges,
             _ => What::Passing(wait),
         },

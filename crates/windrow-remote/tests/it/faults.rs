@@ -233,8 +233,29 @@ fn a_store_that_never_answers_ends_after_the_time_that_it_is_given() {
     assert_eq!(e.kind(), Kind::Io);
     assert!(e.message().contains("gave up after") && e.hint_text().unwrap().contains(".timeout(…)"), "{e}");
     server.script(|_| Answer { wait: Duration::from_secs(3), ..Answer::default() });
+    // Until it is waited for again.
+    std::thread::sleep(Duration::from_millis(1100));
     let e = read(object.as_ref(), 0, 10).unwrap_err();
     assert!(e.message().contains("timed out") || e.message().contains("no answer in time"), "{e}");
+}
+
+#[test]
+fn what_was_waited_for_in_vain_is_not_waited_for_again_at_once() {
+    let server = Server::new([("x", content(1000))]);
+    let given = Options { timeout: Duration::from_secs(2), ..options() };
+    let (_, object) = open(&server.url, "x", given);
+    server.script(|_| Answer { status: Some((503, "")), ..Answer::default() });
+    let first = read(object.as_ref(), 0, 10).unwrap_err();
+    server.asked();
+    // As formats look at a file, one after the other.
+    for _ in 0..5 {
+        let e = read(object.as_ref(), 0, 10).unwrap_err();
+        assert_eq!((e.kind(), e.message()), (Kind::Io, first.message()));
+    }
+    assert!(server.asked().is_empty());
+    server.script(|_| Answer::default());
+    std::thread::sleep(Duration::from_millis(1100));
+    assert_eq!(read(object.as_ref(), 0, 10).unwrap(), content(1000)[..10]);
 }
 
 #[test]
