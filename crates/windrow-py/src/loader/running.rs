@@ -200,7 +200,7 @@ impl Running {
     pub(crate) fn part_samples(&self) -> Vec<(String, u64, f64)> {
         let Order { plan, .. } = held(&self.order).clone();
         let samples = {
-            let Cursor { epoch, samples } = self.cursor();
+            let Cursor { epoch, samples, .. } = self.cursor();
             plan.sampler().samples_of_views_in(epoch, samples)
         };
         let views = plan.names().iter().zip(plan.feeds()).zip(samples);
