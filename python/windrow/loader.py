@@ -71,7 +71,7 @@ def _new(
         multiple: with ``max_tokens``: rows of a batch are a multiple of this, which the number of ranks must divide.
         pool: with ``max_tokens``: how many rows of the order are sorted by length together, a multiple of ``multiple``. None takes
             those of about 50 batches.
-        lengths: with ``max_tokens``, of ``rows``: how long each record is: the name of a column of whole numbers, or an array of one for
+        lengths: with ``max_tokens`` or ``balance``, of ``rows``: how long each record is: the name of a column of whole numbers, or an array of one for
             each sample.
         shuffle: True: random order, another one each epoch; False: the order of the records; ``wr.Blocks()``: random too, and
             neighbours are read together, for data in a slow store. Of a mix also a dict: name → ``wr.Blocks()``.
@@ -113,7 +113,7 @@ def _new(
             number a: the sum of a·L + L², as attention within documents costs where a is 6 times the hidden size;
             ``"attention"``: a = 24576; a function of the lengths, an int64 array, called once a row, in threads, that returns a whole
             number from 0 on. Of views whose rows differ in cost: ``pack(documents=True)``, ``bins``, ``segments``, ``records``, ``crop``,
-            ``codes``, and mixtures of them. It decides no plan; all ranks must pass the same.
+            ``codes``, ``rows`` with ``lengths``, and mixtures of them. It decides no plan; all ranks must pass the same.
         accumulate: batches of a rank that make an optimiser's step. The global batch is then that step: ``global_batch_size`` counts the
             rows of all, ``batch_size`` those of a rank in one of them. With ``balance`` the dearest rows of all ranks come together.
             ``len`` counts batches; ``trace`` and ``find`` count steps, and a state within a step is that of its beginning.

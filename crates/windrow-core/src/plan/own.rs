@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::{Balance, Plan, Step};
 use crate::error::Result;
 use crate::per_process::PerProcess;
-use crate::sampler::{Shard, balanced, micro_batches};
+use crate::sampler::{RowLengths, Shard, balanced, micro_batches};
 use crate::source::whole;
 
 /// Positions of an epoch, in ascending order.
@@ -70,6 +70,8 @@ impl Own {
 /// rows cost.
 pub(super) struct Dealer {
     by: Balance,
+    /// How long rows are, where that was given.
+    given: Option<Arc<RowLengths>>,
     /// Of a child of a fork another one: its parent may have held the lock.
     kept: PerProcess<Mutex<VecDeque<Kept>>>,
 }
@@ -97,8 +99,8 @@ struct Dealing {
 const KEPT: usize = 320;
 
 impl Dealer {
-    fn new(by: Balance) -> Dealer {
-        Dealer { by, kept: PerProcess::default() }
+    fn new(by: Balance, given: Option<Arc<RowLengths>>) -> Dealer {
+        Dealer { by, given, kept: PerProcess::default() }
     }
 
     fn batches(&self, plan: &Plan, step: &Step) -> Result<Batches> {
@@ -130,11 +132,11 @@ fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Plan {
-    /// Deals the rows of each step to ranks so that all cost about the same. It decides which rank gets a row, not which rows there
-    /// are: the identity stays.
+    /// Deals the rows of each step to ranks so that all cost about the same, by the lengths of their documents or by those that are
+    /// given. It decides which rank gets a row, not which rows there are: the identity stays.
     #[must_use]
-    pub fn balanced(self, by: Option<Balance>) -> Plan {
-        Plan { dealer: by.map(Dealer::new), ..self }
+    pub fn balanced(self, by: Option<Balance>, given: Option<Arc<RowLengths>>) -> Plan {
+        Plan { dealer: by.map(|by| Dealer::new(by, given)), ..self }
     }
 
     /// What rows cost their ranks, where they are dealt by it.
@@ -224,6 +226,9 @@ impl Plan {
     fn lengths(&self, step: &Step) -> Result<Vec<Vec<u64>>> {
         let (mut turns, mut pieces) = (Vec::new(), Vec::new());
         self.turns((step.epoch, step.end()), &Own::Run(step.all.clone()), &mut turns)?;
+        if let Some(given) = self.dealer.as_ref().and_then(|dealer| dealer.given.as_ref()) {
+            return Ok(turns.iter().map(|turn| vec![given.of(turn.sample).into()]).collect());
+        }
         let lengths = turns.iter().map(|turn| {
             let (number, sample) = self.feed_of(turn.sample);
             let feed = &self.feeds()[number];

@@ -147,7 +147,7 @@ fn feed(lengths: &[u64]) -> Feed {
 fn plan(by: Option<Balance>) -> Arc<Plan> {
     let feed = feed(&(0..210).map(|n| 1 + keyed_hash(3, [n, 0, 0]) % 40).collect::<Vec<_>>());
     let order: Arc<dyn Sampler> = Arc::new(Shuffle::new(feed.len(), 5));
-    Arc::new(Plan::new(vec![feed], order, 5).unwrap().balanced(by))
+    Arc::new(Plan::new(vec![feed], order, 5).unwrap().balanced(by, None))
 }
 
 fn mixed(by: Option<Balance>) -> Arc<Plan> {
@@ -155,7 +155,7 @@ fn mixed(by: Option<Balance>) -> Arc<Plan> {
     let feeds = vec![feed(&lengths(12)), feed(&lengths(60))];
     let parts = [(feeds[0].len(), 0.5), (feeds[1].len(), 0.5)];
     let mix = Mix::new(&parts, true, 5, Stop::All).unwrap();
-    Arc::new(Plan::new(feeds, Arc::new(mix), 5).unwrap().balanced(by))
+    Arc::new(Plan::new(feeds, Arc::new(mix), 5).unwrap().balanced(by, None))
 }
 
 fn attention() -> Option<Balance> {

@@ -77,9 +77,7 @@ impl Tokens {
         feeds: &[Feed],
         parts: &[Samples],
     ) -> Result<Option<(Budget, Arc<RowLengths>)>> {
-        let Some(tokens) = self.most else {
-            return self.refuse_alone().map(|()| None);
-        };
+        let Some(tokens) = self.most else { return Ok(None) };
         if tokens == 0 {
             return Err(Error::config("@max_tokens=0@: no row fits").field("max_tokens"));
         }
@@ -91,16 +89,27 @@ impl Tokens {
                 .field("max_tokens")
                 .hint("leave group out of records; it is for batches of a fixed number of rows"));
         }
-        let lengths = match self.measured.get() {
-            Some(measured) => measured.clone(),
-            None => {
-                let measured = Arc::new(self.measure(feeds, parts, tokens)?);
-                self.measured.get_or_init(|| measured).clone()
-            }
-        };
+        let lengths = self.measured(|| self.measure(feeds, parts, tokens))?;
         let (n, total) = (lengths.len(), lengths.total());
         let pool = self.pool.unwrap_or_else(|| pool_of(tokens, multiple, n, total));
         Ok(Some((Budget { tokens, multiple, pool }, lengths)))
+    }
+
+    /// The lengths of rows that were given.
+    ///
+    /// # Errors
+    /// `Config` for lengths of other rows.
+    pub(crate) fn given(&self, feeds: &[Feed], parts: &[Samples]) -> Result<Option<Arc<RowLengths>>> {
+        let given = self.lengths.as_ref();
+        given.map(|given| self.measured(|| measure_given(given, feeds, parts))).transpose()
+    }
+
+    fn measured(&self, measure: impl FnOnce() -> Result<RowLengths>) -> Result<Arc<RowLengths>> {
+        if let Some(measured) = self.measured.get() {
+            return Ok(measured.clone());
+        }
+        let measured = Arc::new(measure()?);
+        Ok(self.measured.get_or_init(|| measured).clone())
     }
 
     /// The lengths as the text of a plan has them.
@@ -119,12 +128,18 @@ impl Tokens {
         }
     }
 
-    // What only a budget has.
-    fn refuse_alone(&self) -> Result<()> {
+    /// Refuses what only a budget has where there is none; lengths also say what rows cost.
+    ///
+    /// # Errors
+    /// `Config`.
+    pub(crate) fn refuse_alone(&self, is_balanced: bool) -> Result<()> {
+        if self.most.is_some() {
+            return Ok(());
+        }
         let given = [
             ("multiple", "@batch_multiple@", self.multiple.is_some_and(|multiple| multiple != 1)),
             ("pool", "@pool@", self.pool.is_some()),
-            ("lengths", "@lengths@", self.lengths.is_some()),
+            ("lengths", "@lengths@", self.lengths.is_some() && !is_balanced),
         ];
         match given.into_iter().find(|(.., is_given)| *is_given) {
             None => Ok(()),
@@ -135,34 +150,40 @@ impl Tokens {
     }
 
     fn measure(&self, feeds: &[Feed], parts: &[Samples], tokens: u64) -> Result<RowLengths> {
-        let Some(given) = &self.lengths else { return row_lengths(feeds, tokens) };
-        if let Some(other) = feeds.iter().find(|feed| feed.collate().rows().is_none()) {
-            return Err(Error::config(format!(
-                "@lengths@ of a view that is not rows: {}",
-                other.view().describe()
-            ))
-            .field("lengths")
-            .hint("leave them out: this view knows how long its rows are"));
+        match &self.lengths {
+            Some(given) => measure_given(given, feeds, parts),
+            None => row_lengths(feeds, tokens),
         }
-        match given {
-            LengthsOf::Column(name) => {
-                let columns = parts.iter().map(|samples| column(samples, name));
-                RowLengths::given(columns.collect::<Result<_>>()?)
+    }
+}
+
+fn measure_given(given: &LengthsOf, feeds: &[Feed], parts: &[Samples]) -> Result<RowLengths> {
+    if let Some(other) = feeds.iter().find(|feed| feed.collate().rows().is_none()) {
+        return Err(Error::config(format!(
+            "@lengths@ of a view that is not rows: {}",
+            other.view().describe()
+        ))
+        .field("lengths")
+        .hint("leave them out: this view knows how long its rows are"));
+    }
+    match given {
+        LengthsOf::Column(name) => {
+            let columns = parts.iter().map(|samples| column(samples, name));
+            RowLengths::given(columns.collect::<Result<_>>()?)
+        }
+        LengthsOf::Each(each) => {
+            let n: u64 = parts.iter().map(Samples::len).sum();
+            if each.len() as u64 != n {
+                return Err(Error::config(format!("{} @lengths@ for {n} samples", each.len()))
+                    .field("lengths")
+                    .hint("give one for each sample, of a mixture one part after the other"));
             }
-            LengthsOf::Each(each) => {
-                let n: u64 = parts.iter().map(Samples::len).sum();
-                if each.len() as u64 != n {
-                    return Err(Error::config(format!("{} @lengths@ for {n} samples", each.len()))
-                        .field("lengths")
-                        .hint("give one for each sample, of a mixture one part after the other"));
-                }
-                let mut left = each.iter().zip(0u64..);
-                let mut of = |samples: &Samples| {
-                    let some = left.by_ref().take(samples.len() as usize);
-                    some.map(|(length, sample)| fitting(i128::from(*length), sample)).collect()
-                };
-                RowLengths::given(parts.iter().map(&mut of).collect::<Result<_>>()?)
-            }
+            let mut left = each.iter().zip(0u64..);
+            let mut of = |samples: &Samples| {
+                let some = left.by_ref().take(samples.len() as usize);
+                some.map(|(length, sample)| fitting(i128::from(*length), sample)).collect()
+            };
+            RowLengths::given(parts.iter().map(&mut of).collect::<Result<_>>()?)
         }
     }
 }

@@ -319,7 +319,9 @@ impl LoaderBuilder {
             None => plan?,
         };
         let plan = plan.skipping(&self.skip)?.mapped(self.map_name.as_deref())?;
-        let plan = plan.balanced(self.balance.clone());
+        let feeds = || self.parts().iter().map(|samples| samples.feed().clone()).collect::<Vec<Feed>>();
+        let given = self.balance.as_ref().map(|_| self.tokens.given(&feeds(), self.parts()));
+        let plan = plan.balanced(self.balance.clone(), given.transpose()?.flatten());
         let Some((rank, size)) = self.context else { return Ok(plan) };
         let context = Context::new(rank, size)?;
         self.parts().iter().try_for_each(|samples| samples.recipe().view.check_context(context))?;
@@ -413,9 +415,15 @@ impl LoaderBuilder {
         })
     }
 
+    // What was given for a budget of tokens.
+    pub(crate) fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
     // The budget of tokens that batches have, and the lengths of rows.
     pub(crate) fn budget(&self) -> Result<Option<(Budget, Arc<RowLengths>)>> {
         let feeds: Vec<Feed> = self.parts().iter().map(|samples| samples.feed().clone()).collect();
+        self.tokens.refuse_alone(self.balance.is_some())?;
         let found = self.tokens.budget(&feeds, self.parts())?;
         if found.is_some() {
             self.refuse_beside_budget()?;

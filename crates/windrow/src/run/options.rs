@@ -17,7 +17,7 @@ pub static LOADER: &[OptionRow] = option_rows! {
     multiple: Takes::Number("D"), or 1, flag "batch_multiple";
     /// With max_tokens: rows that are sorted by length together, by default those of about 50 batches.
     pool: Takes::Number("Q");
-    /// With max_tokens, of a view of rows: the column that says how long each record is.
+    /// With max_tokens or balance, of a view of rows: the column that says how long each record is.
     lengths: Takes::Text("COLUMN");
     /// `on`, `off`, or `blocks`, which reads neighbours together; with numbers as blocks:size=2048,lanes=64,rows=4,pool=16 or
     /// blocks:bytes=8MiB.

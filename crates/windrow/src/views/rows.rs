@@ -63,7 +63,7 @@ impl ViewKind for Rows {
     fn alike(&self, _by: &Balance) -> Option<(&'static str, &'static str)> {
         Some((
             "what its rows cost is not known",
-            "leave @balance@ out; crop and records know the lengths of numbers",
+            "give @lengths@, a column of whole numbers or one for each sample; crop and records know the lengths of numbers",
         ))
     }
 
