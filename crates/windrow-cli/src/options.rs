@@ -11,6 +11,9 @@ use windrow::{DType, Fit, LOADER, OptionRow, VIEWS};
 
 use crate::text;
 
+/// A sentence, and the things of which it is said.
+type Said = (String, Vec<String>);
+
 /// Options of several things, such as formats or views: each once, by what it is typed as, with a sentence after another: of which
 /// things it is an option, and what it does. `{sign}{thing}` is how a thing is typed.
 pub(crate) fn of_several(
@@ -18,7 +21,7 @@ pub(crate) fn of_several(
     sign: &str,
 ) -> Vec<(OptionRow, String)> {
     // What is said of each option, with the things that say the same.
-    let mut several: Vec<(OptionRow, Vec<(String, Vec<String>)>)> = Vec::new();
+    let mut several: Vec<(OptionRow, Vec<Said>)> = Vec::new();
     for (thing, row) in all {
         let (thing, says) = (format!("{sign}{thing}"), help(&row));
         let at = several.iter().position(|(known, _)| flag(known) == flag(&row)).unwrap_or_else(|| {
@@ -31,7 +34,7 @@ pub(crate) fn of_several(
             None => of.push((says, vec![thing])),
         }
     }
-    let sentence = |(says, things): (String, Vec<String>)| format!("With {}: {says}", things.join(", "));
+    let sentence = |(says, things): Said| format!("With {}: {says}", things.join(", "));
     let help = |of: Vec<_>| of.into_iter().map(sentence).collect::<Vec<_>>().join(". ");
     several.into_iter().map(|(row, of)| (row, help(of))).collect()
 }

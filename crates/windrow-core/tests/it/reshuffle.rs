@@ -255,6 +255,9 @@ fn an_order_of_many_documents_is_the_same_by_sums_and_by_arithmetic() {
     }
 }
 
+/// A length that needs eight bytes: then none are kept, and each is asked for when it is needed.
+const LONG: u64 = 1 << 33;
+
 #[test]
 fn threads_that_need_the_same_pass_share_its_work() {
     /// Counts how often it is asked for lengths in bulk.
@@ -272,7 +275,13 @@ fn threads_that_need_the_same_pass_share_its_work() {
         }
     }
     let n = 300_000;
-    let lengths = Arc::new(Counting((0..n).map(|i| i % 9).collect(), AtomicU64::new(0)));
+    let short: Vec<u64> = (0..n).map(|i| i % 9).collect();
+    let lengths = Arc::new(Counting(short.clone(), AtomicU64::new(0)));
+    let kept = Pack::reshuffled(lengths.clone(), 64, None, true, None).unwrap();
+    pieces(&kept, 999, Pass::default());
+    assert_eq!(lengths.1.load(Ordering::Relaxed), n, "short ones are kept");
+    let with_long = [&[LONG], &short[1..]].concat();
+    let lengths = Arc::new(Counting(with_long, AtomicU64::new(0)));
     let view = Pack::reshuffled(lengths.clone(), 64, None, true, None).unwrap();
     let at_first = lengths.1.swap(0, Ordering::Relaxed);
     assert_eq!(at_first, n);
@@ -312,7 +321,8 @@ fn a_length_that_cannot_be_read_is_an_error_of_each_pass_and_others_go_on() {
             }
         }
     }
-    let lengths = Arc::new(Failing((0..1000).map(|i| 1 + i % 9).collect(), AtomicU64::new(0)));
+    let all = (0..1000).map(|i| if i == 500 { LONG } else { 1 + i % 9 });
+    let lengths = Arc::new(Failing(all.collect(), AtomicU64::new(0)));
     for scope in [None, Some(100)] {
         lengths.1.store(0, Ordering::Relaxed);
         let view = Pack::reshuffled(lengths.clone(), 8, None, true, scope).unwrap();
@@ -337,10 +347,10 @@ fn lengths_that_changed_are_an_error_and_no_panic() {
     }
     for scope in [None, Some(60)] {
         for then in [0, 4, u64::MAX - 1] {
-            let lengths = Arc::new(Growing(AtomicU64::new(2)));
+            let lengths = Arc::new(Growing(AtomicU64::new(LONG)));
             let view = Pack::reshuffled(lengths.clone(), 8, Some(0), true, scope).unwrap();
             lengths.0.store(then, Ordering::Relaxed);
-            for sample in 0..view.len() {
+            for sample in (0..view.len()).step_by(view.len() as usize / 500) {
                 let error = view.pieces(sample, Draw::new(0, 0, 0, sample), &mut Vec::new()).unwrap_err();
                 assert_eq!(error.kind(), Kind::Corrupt);
             }

@@ -41,7 +41,7 @@ pub(crate) struct Answer {
     pub(crate) header: Option<String>,
     /// Closes the connection after this number of bytes of the body.
     pub(crate) cut: Option<usize>,
-    /// Says that the body has so many bytes more, and closes the connection after those that it has.
+    /// Says that the body has this number of bytes more, and closes the connection after those that it has.
     pub(crate) promises: usize,
     /// Closes the connection instead of an answer, after what was asked for is done.
     pub(crate) mute: bool,

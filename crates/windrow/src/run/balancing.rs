@@ -1,7 +1,5 @@
 //! Which rows can be dealt to ranks by what they cost.
 
-use std::sync::Arc;
-
 use log::Level;
 use windrow_core::plan::Balance;
 use windrow_core::sampler::Order;
@@ -24,32 +22,6 @@ impl LoaderBuilder {
         }
         Ok(())
     }
-}
-
-/// What a recipe holds of it.
-pub(crate) fn in_text(by: &Balance) -> String {
-    match by {
-        Balance::By(_) => FUNCTION.to_string(),
-        by => by.to_string(),
-    }
-}
-
-/// A function in a recipe.
-const FUNCTION: &str = "function";
-
-/// What a recipe says. Of a function it does not know which, so the rows of a rank are not known either.
-///
-/// # Errors
-/// `Config` for what no recipe holds.
-pub(crate) fn of_text(text: &str) -> Result<Balance> {
-    if text != FUNCTION {
-        return text.parse();
-    }
-    Ok(Balance::By(Arc::new(|_: &[u64]| {
-        Err(Error::config("a function says what rows cost, and a plan as text does not hold it")
-            .field("balance")
-            .hint("ask the loader itself, or leave @ranks@ out: the rows of all ranks are known"))
-    })))
 }
 
 fn check(by: &Balance, samples: &Samples) -> Result<()> {

@@ -15,7 +15,7 @@ use crate::order::blocks::Blocks;
 use crate::order::ordered;
 use crate::order::room;
 use crate::order::shuffle::Shuffle;
-use crate::run::balancing;
+use crate::run::balance_text;
 use crate::run::budget::{LengthsOf, Tokens, mean_rows};
 use crate::run::ranks::{self, Found};
 use crate::run::recipe::Recipe;
@@ -524,7 +524,7 @@ impl LoaderBuilder {
             repeat_last: self.last == LastBatch::Repeat,
             skip: self.skip.clone(),
             map_name: self.map_name.clone(),
-            balance: self.balance.as_ref().map(balancing::in_text),
+            balance: self.balance.as_ref().map(balance_text::in_text),
             accumulate: Some(self.accumulate).filter(|batches| *batches != 1),
             plan: Some(self.plan()?.identity()?.to_string()),
         })

@@ -1,5 +1,6 @@
 //! From samples to batches: the loader that a plan is run by, its ranks, the plan as text and back, what a step read.
 
+pub(crate) mod balance_text;
 pub(crate) mod balancing;
 pub mod bench;
 pub(crate) mod budget;

@@ -5,7 +5,7 @@ use windrow_core::{Error, Result};
 use crate::mix::Mixture;
 use crate::mix::shares::Shares;
 use crate::opening::own::OpenOptions;
-use crate::run::balancing::of_text;
+use crate::run::balance_text::of_text;
 use crate::run::builder::LoaderBuilder;
 use crate::run::recipe::Recipe;
 use crate::views::samples::Samples;
