@@ -16,6 +16,7 @@ o  what other loaders wrote
 p  token IDs in a slow object store
 q  packs of documents     r  a mixture of 100 parts in 10 phases
 s  documents in a new order in every epoch
+t  batches of equal cost: waiting and padding
 u  JPEGs through a function
 """
 
@@ -26,6 +27,7 @@ import os
 import pathlib
 import platform
 
+import balance
 import codec
 import codes
 import documents
@@ -65,6 +67,7 @@ QUESTIONS = {
     "q": mixtures.bench_q,
     "r": mixtures.bench_r,
     "s": reshuffle.bench_s,
+    "t": balance.bench_t,
     "u": pictures.bench_u,
 }
 
