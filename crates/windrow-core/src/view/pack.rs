@@ -85,7 +85,7 @@ impl Pack {
     /// let first_record = |epoch| {
     ///     let mut pieces = Vec::new();
     ///     view.pieces(0, Draw::new(7, epoch, 0, 0), &mut pieces)?;
-    ///     Ok::<_, windrow_core::Error>(match pieces[0] { Piece::Read(Span { record, .. }) => record, Piece::Value(_) => 3 })
+    ///     Ok::<_, windrow_core::Error>(match pieces[0] { Piece::Read(Span { record, .. }) => record, _ => 3 })
     /// };
     /// assert_eq!([first_record(0)?, first_record(3)?], [2, 0]);
     /// # Ok::<(), windrow_core::Error>(())
