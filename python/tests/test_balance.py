@@ -276,7 +276,7 @@ def test_what_cannot_be_balanced_is_refused(ds: wr.Dataset, tmp_path: Path) -> N
         (ds.pack(8), "attention", "without documents all of its rows cost the same", "documents=True"),
         (packed(ds), "tokens", "same number of tokens", 'balance="attention"'),
         (ds.windows(8), "attention", "all of its rows cost the same", "leave balance= out"),
-        (wr.open(tmp_path / "rows.jsonl").rows(), "tokens", "is not known", "leave balance= out"),
+        (wr.open(tmp_path / "rows.jsonl").rows(), "tokens", "is not known", "give lengths="),
         (raw.pack(8, documents=True, eos=7), "attention", "this is one record", "document_eos=ID"),
         (wr.mix({"a": (ds.pack(8), 1), "b": (ds.pack(8), 1)}), 5, "without documents", "documents=True"),
         (ds.bins(8), "words", 'balance="words"', "tokens, attention"),

@@ -29,8 +29,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
 
 def loader(server: WebServer, order: wr.Blocks, **options: Any) -> wr.Loader:
     data = wr.open(f"{server.url}/tokens.bin", dtype="uint32", **options)
+    loader = wr.Loader(data.pack(ROWS), BATCH, seed=4, shuffle=order, epochs=3)
+    # What tells the data from another: its first bytes and its last.
+    loader.state_dict()
     server.requests.clear()
-    return wr.Loader(data.pack(ROWS), BATCH, seed=4, shuffle=order, epochs=3)
+    return loader
 
 
 def right(batch: Any, here: wr.Loader) -> bool:

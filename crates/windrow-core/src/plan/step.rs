@@ -192,7 +192,7 @@ impl Steps {
     }
 
     // Micro-batches, and ranks that are to cost the same, have equal numbers of rows.
-    fn check_shares(&self, rows: u64, what: &str) -> Result<()> {
+    pub(super) fn check_shares(&self, rows: u64, what: &str) -> Result<()> {
         let (ranks, batches) = (self.shard.world_size(), self.micro_batches);
         let is_shared = |by: Option<u64>| by.is_some_and(|by| by > 0 && rows.is_multiple_of(by));
         if batches != 1 && !is_shared(ranks.checked_mul(batches)) {

@@ -14,8 +14,9 @@ impl ViewRecipe {
     pub(crate) fn check_context(&self, context: Context) -> Result<()> {
         let rows = match self {
             ViewRecipe::Pack(pack) if pack.shifted => "a pack with @shifted=true@",
+            ViewRecipe::Records(records) if records.pad == Pad::Longest => "records with @pad=longest@",
             ViewRecipe::Records(records) if records.pad != Pad::Length => {
-                "records that are padded to the longest of their batch"
+                "records padded to one of several lengths"
             }
             ViewRecipe::Pack(_) | ViewRecipe::Bins(_) | ViewRecipe::Records(_) => return Ok(()),
             ViewRecipe::Windows(_) => "windows",

@@ -139,6 +139,10 @@ impl Steps {
             check_end(sampler, at / len, at % len, what).map_err(|e| e.field("skip"))?;
         }
         check_end(sampler, cursor.epoch, cursor.samples, "the state is at")?;
+        let rest = sampler.len(0).map_or(0, |len| len % multiple);
+        if self.last == LastBatch::Keep && rest >= ranks {
+            self.check_shares(rest, "the last batch of an epoch")?;
+        }
         match sampler.len(0) {
             Some(0) => Err(no_samples()),
             Some(len) if self.last == LastBatch::Drop && len < multiple => Err(Error::config(format!(
