@@ -24,7 +24,11 @@ impl LoaderBuilder {
     }
 }
 
-fn check(by: &Balance, samples: &Samples) -> Result<()> {
+/// Refuses a view whose rows cost the same by this, or nobody knows what.
+///
+/// # Errors
+/// `Config`.
+pub(crate) fn check(by: &Balance, samples: &Samples) -> Result<()> {
     let feed = samples.feed();
     let refused = |why: &str, hint: &str| {
         let text = format!("@balance@ of {}: {why}", feed.view().describe());

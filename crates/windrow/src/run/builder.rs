@@ -415,6 +415,11 @@ impl LoaderBuilder {
         })
     }
 
+    // By what rows are dealt to ranks.
+    pub(crate) fn balanced_by(&self) -> Option<&Balance> {
+        self.balance.as_ref()
+    }
+
     // What was given for a budget of tokens.
     pub(crate) fn tokens(&self) -> &Tokens {
         &self.tokens

@@ -8,6 +8,7 @@ pub(crate) mod builder;
 pub(crate) mod compared;
 pub(crate) mod metrics;
 pub(crate) mod mixing;
+pub(crate) mod neighbours;
 pub(crate) mod options;
 pub(crate) mod padding;
 pub mod ranks;

@@ -1,8 +1,11 @@
 //! How much of batches within a budget of tokens is padding, from the lengths of rows alone.
 
-use windrow_core::Result;
-use windrow_core::plan::Plan;
+use serde::Serialize;
+use windrow_core::plan::{Feed, Plan, row_lengths};
 use windrow_core::sampler::{Permutation, RowLengths};
+use windrow_core::{Kind, Result};
+
+use crate::run::builder::LoaderBuilder;
 
 /// Stretches of the first epoch that are looked at, spread over it.
 const STRETCHES: u64 = 4;
@@ -11,12 +14,56 @@ const STRETCHES: u64 = 4;
 const BATCHES: u64 = 64;
 
 /// The part of the positions of a view's rows that is padding.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Padding {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Padding {
     /// In the batches of the plan.
-    pub(crate) share: f64,
+    pub share: f64,
     /// In batches of as many rows, were the same rows in random order.
-    pub(crate) at_random: f64,
+    pub at_random: f64,
+}
+
+impl LoaderBuilder {
+    /// How much of each view's rows is padding within a budget of tokens, and that budget: the loader's own, or without one about the tokens
+    /// of the batches that it has. `None` where all rows are equally long, or something else decides which rows a batch has.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("series.json");
+    /// # let series: Vec<Vec<u64>> = (0..200).map(|i| vec![i; 1 + i as usize * i as usize % 50]).collect();
+    /// # std::fs::write(&path, serde_json::to_string(&series).unwrap()).unwrap();
+    /// let loader = windrow::open(&path)?.crop(64)?.loader().global_batch_size(8).rank(0, 1);
+    /// let (_, padding) = loader.padding_if_budgeted()?.unwrap();
+    /// assert!(padding[0].share < padding[0].at_random / 2.0, "{padding:?}");
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`LoaderBuilder::plan`]; what the lengths of rows say.
+    pub fn padding_if_budgeted(&self) -> Result<Option<(u64, Vec<Padding>)>> {
+        let of = |builder: &LoaderBuilder| {
+            let Some((budget, lengths)) = builder.budget()? else { return Ok(None) };
+            let padding = padding(&builder.plan()?, &lengths, builder.global_batch()?)?;
+            Ok(padding.map(|padding| (budget.tokens, padding)))
+        };
+        if self.tokens().most.is_some() {
+            return of(self);
+        }
+        let feeds: Vec<Feed> = self.parts().iter().map(|samples| samples.feed().clone()).collect();
+        let without = || {
+            let given = self.tokens().given(&feeds, self.parts())?;
+            let lengths = given.map_or_else(|| Ok(row_lengths(&feeds, u64::MAX)?.into()), Ok)?;
+            let tokens = u128::from(self.global_batch()?) * u128::from(lengths.total());
+            let tokens = u64::try_from(tokens / u128::from(lengths.len().max(1))).unwrap_or(u64::MAX);
+            of(&self
+                .clone()
+                .max_tokens(tokens.max(lengths.longest().map_or(1, |(_, longest)| longest.into()))))
+        };
+        match without() {
+            // Nobody asked for a budget here.
+            Err(e) if e.kind() == Kind::Config => Ok(None),
+            found => found,
+        }
+    }
 }
 
 /// Positions of a view's rows, and how many of them are filled.

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 use windrow_core::Result;
-use windrow_core::plan::{Plan, Steps};
+use windrow_core::plan::{Balance, LastBatch, Plan, Steps};
 use windrow_core::sampler::{Shard, balanced};
 
+use crate::run::balancing::check;
 use crate::run::builder::LoaderBuilder;
 
 /// How long ranks wait in a step for the dearest of them, as a part of what a rank costs on average: where each gets rows that follow each
@@ -36,6 +37,40 @@ impl LoaderBuilder {
         let n = in_epoch.min(STEPS);
         let number = |nth: u64| (u128::from(nth) * u128::from(in_epoch) / u128::from(n)) as u64;
         Waiting::of(&plan, &steps, (0..n).map(number))
+    }
+
+    /// How long ranks wait for the dearest of them, and what balances them: [`LoaderBuilder::balance`] of this loader; where it has none,
+    /// tokens if rows differ in that, else attention. `None` where one rank gets all rows, or all rows cost the same.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("series.json");
+    /// # std::fs::write(&path, "[[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11], [12, 13], [14]]").unwrap();
+    /// use windrow::Balance;
+    ///
+    /// let loader = windrow::open(&path)?.crop(8)?.loader().shuffle(false).batch_size(2).rank(0, 2);
+    /// let (by, waiting) = loader.waiting_if_balanced()?.unwrap();
+    /// assert_eq!(by.to_string(), "tokens");
+    /// // 11 and 3 tokens, then 7 and 7.
+    /// assert_eq!((waiting.ranks_before, waiting.after), (vec![0.0, 8.0 / 7.0], 0.0));
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`LoaderBuilder::plan`]; `Config` where the ranks do not divide a batch, and for a function that a plan as text does not hold;
+    /// what says how much rows cost.
+    pub fn waiting_if_balanced(&self) -> Result<Option<(Balance, Waiting)>> {
+        let fits = |by: &Balance| {
+            self.tokens().lengths.is_some() || self.parts().iter().all(|samples| check(by, samples).is_ok())
+        };
+        if let Some(by) = self.balanced_by() {
+            return Ok(self.waiting()?.map(|waiting| (by.clone(), waiting)));
+        }
+        let by = [Balance::Tokens, Balance::Attention(Balance::ATTENTION)].into_iter().find(fits);
+        let Some(by) = by else { return Ok(None) };
+        // The ranks need not divide a last batch that is not full.
+        let balanced = self.clone().balance(Some(by.clone())).last(LastBatch::Drop);
+        Ok(balanced.waiting()?.map(|waiting| (by, waiting)))
     }
 }
 

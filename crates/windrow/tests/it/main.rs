@@ -37,6 +37,8 @@ mod masks;
 #[cfg(test)]
 mod names;
 #[cfg(test)]
+mod neighbours;
+#[cfg(test)]
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(test)]
