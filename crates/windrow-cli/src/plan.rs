@@ -215,12 +215,7 @@ fn context(text: &str) -> Result<(u64, u64), String> {
 
 /// Refuses a plan beside a view: it would be opened as data, and the error be about series.
 pub(crate) fn refuse_plan(path: &Path) -> Result<(), Failure> {
-    let is_plan = if path.as_os_str() == "-" {
-        true
-    } else {
-        path.extension().is_some_and(|end| end == "json") && read(path).is_ok()
-    };
-    if is_plan {
+    if is_stdin(path) || written(path).is_some() {
         Err(Failure::Usage {
             message: "a plan says itself how its data is cut".to_string(),
             hint: Some("leave the view out, or name the data in place of the plan".to_string()),
@@ -228,6 +223,24 @@ pub(crate) fn refuse_plan(path: &Path) -> Result<(), Failure> {
     } else {
         Ok(())
     }
+}
+
+/// Whether the path stands for stdin.
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The plan in a file called `.json`, if it is one.
+fn written(path: &Path) -> Option<Recipe> {
+    path.extension().filter(|end| *end == "json").and_then(|_| read(path).ok())
+}
+
+/// The plan at a path that may be data as well.
+///
+/// # Errors
+/// As [`Recipe::read`], of stdin.
+pub(crate) fn found(path: &Path) -> windrow::Result<Option<Recipe>> {
+    if is_stdin(path) { read(path).map(Some) } else { Ok(written(path)) }
 }
 
 /// Puts the numbers that files hold where a plan has only their hash.
@@ -243,7 +256,7 @@ pub(crate) fn fill(recipe: &mut Recipe, files: &[String]) -> windrow::Result<()>
 /// # Errors
 /// As [`Recipe::open`].
 pub(crate) fn read(path: &Path) -> windrow::Result<Recipe> {
-    if path.as_os_str() == "-" {
+    if is_stdin(path) {
         return Recipe::read(io::stdin(), Path::new("stdin"));
     }
     Recipe::open(path)

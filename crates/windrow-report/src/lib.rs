@@ -1,7 +1,8 @@
 //! Pages about data, to look at and to hand on: each is one HTML file that needs no network and no script.
 //!
 //! [`Subject::open`] finds out what is at a path: records of some format, or sound files. [`of_records`] and [`of_sound`]
-//! make the page. Of much data a sample is read, the same at every run, and the page says so.
+//! make the page, [`of_plan`] that about the batches of a run. Of much data a sample is read, the same at every run, and the
+//! page says so.
 //!
 //! # Modules
 //!
@@ -13,6 +14,7 @@
 //! * `series`: values, missing points, plots with windows;
 //! * `tokens`: the most frequent token IDs;
 //! * `view`: what a view covers, and some samples;
+//! * `plan`: the page about a plan: neighbours, what epochs leave out, waiting, padding;
 //! * `codes`: audio codes: durations, prompts, codebook use, crops;
 //! * `sound`: sound files: durations, levels, spectrograms;
 //! * `durations`: how long tracks and files last;
@@ -31,6 +33,7 @@ mod lengths;
 mod near;
 mod page;
 mod picture;
+mod plan;
 mod records;
 mod sample;
 mod series;
@@ -44,6 +47,7 @@ mod watch;
 use serde_json::Value;
 
 pub use self::codes::{Codes, MOST_CODEBOOK, MOST_EPOCHS};
+pub use self::plan::of_plan;
 pub use self::records::{Asked, of_records};
 pub use self::sound::{Files, of_sound};
 pub use self::subject::Subject;

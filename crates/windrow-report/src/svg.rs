@@ -62,6 +62,22 @@ impl Svg {
         svg
     }
 
+    /// Two bars for each place side by side, of shares of `full`.
+    pub(crate) fn pairs(pairs: &[(f64, f64)], full: f64) -> Svg {
+        let mut svg = Svg { height: PLOT, body: String::new() };
+        let width = WIDTH / pairs.len().max(1) as f64;
+        for (i, (before, after)) in pairs.iter().enumerate() {
+            let left = i as f64 * width + width * 0.1;
+            for (class, left, share) in [("next", left, *before), ("own", left + width * 0.4, *after)] {
+                if share > 0.0 {
+                    let height = (share / full * PLOT).clamp(1.0, PLOT);
+                    svg.rect(class, left, PLOT - height, width * 0.4, height);
+                }
+            }
+        }
+        svg
+    }
+
     /// A series as a line, gaps where numbers are missing, and its windows below it.
     /// Numbers outside of `range` are drawn at its ends.
     pub(crate) fn line(numbers: &[f64], range: (f64, f64), windows: &[Window]) -> Svg {
@@ -224,6 +240,16 @@ mod tests {
         assert_eq!((count("bad"), count("own"), count("next"), count("line")), (6, 2, 1, 0), "{body}");
         assert_eq!(Svg::line(&[], (0.0, 0.0), &[]).body, "");
         assert_eq!(Svg::line(&[1.0, f64::NAN], (1.0, 1.0), &[]).body.matches("class=\"bad\"").count(), 1);
+    }
+
+    #[test]
+    fn pairs_are_as_high_as_their_shares() {
+        let body = Svg::pairs(&[(1.0, 0.0), (0.25, 0.001)], 0.5).body;
+        let heights: Vec<&str> =
+            body.split(" height=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert_eq!(heights, ["120.0", "60.0", "1.0"], "{body}");
+        assert_eq!(body.matches("class=\"next\"").count(), 2, "{body}");
+        assert_eq!(Svg::pairs(&[(0.0, 0.0)], 0.0).body, "");
     }
 
     #[test]

@@ -16,8 +16,8 @@ use crate::{plan, text};
 
 /// Write the plan of a run: its data, view and order, as JSON
 ///
-/// The file is what `recipe()` of a loader gives in Python. `trace`, `coverage`, `extract`, `diff` and `inspect --mixing` read it.
-/// Paths in it are absolute.
+/// The file is what `recipe()` of a loader gives in Python. `trace`, `coverage`, `extract`, `diff`, `inspect --mixing` and `report` read
+/// it. Paths in it are absolute.
 #[derive(Args, Debug)]
 pub(crate) struct Plan {
     /// A file or folder, or several as one data set; also a pattern in quotes: 'data/*.parquet', 'x-{000..127}.tar'

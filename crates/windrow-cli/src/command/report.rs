@@ -1,26 +1,32 @@
-//! `windrow report`: a page about some data, to look at and to hand on.
+//! `windrow report`: a page about some data or a plan, to look at and to hand on.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
 use windrow::dev::output::write_whole;
-use windrow::{Dataset, Paths};
-use windrow_report::{Asked, Codes, Files, MOST_CODEBOOK, MOST_EPOCHS, Subject, of_records, of_sound};
+use windrow::dev::sampler::Shard;
+use windrow::{Dataset, Paths, Recipe};
+use windrow_report::{
+    Asked, Codes, Files, MOST_CODEBOOK, MOST_EPOCHS, Subject, of_plan, of_records, of_sound,
+};
 
 use crate::args::output::refuse_input;
-use crate::args::{Cutting, Data, Opening, no_stdout, only_token_ids, path};
+use crate::args::{Cutting, Data, Opening, loader, no_stdout, only_token_ids, path};
 use crate::failure::{BAD_DATA, DONE, Failure};
 use crate::interrupt::Interrupt;
 use crate::out::Out;
 use crate::progress::Progress;
-use crate::text;
+use crate::{plan, text};
 
-/// Write a page about some data: what it is, lengths, values, what is missing, what a view sees of it
+/// Write a page about some data or a plan: what it is, lengths, values, what is missing, what a view sees of it
 ///
 /// One HTML file that needs no network and no script. Of much data a sample is read, and the page says so. Of audio codes it
 /// shows durations, prompts, the use of the codebooks and where crops fall; of sound files durations, loudness, what cannot
 /// be read, and some of them to see and to hear.
+///
+/// Of a plan's JSON file (`-` for stdin) it shows, from lengths alone, which neighbours documents keep over five epochs and what each epoch leaves
+/// out, how long ranks wait for the dearest of them, and how much is padding.
 #[derive(Args, Debug)]
 pub(crate) struct Report {
     #[command(flatten)]
@@ -37,6 +43,9 @@ pub(crate) struct Report {
     /// Decode with this tokenizer; by default the built-in one that the manifest names
     #[arg(long, value_name = "T")]
     tokenizer: Option<String>,
+    /// Of a plan: how long this number of ranks wait for the dearest of them
+    #[arg(long, value_name = "W")]
+    world_size: Option<u64>,
     #[command(flatten)]
     cutting: Cutting,
     #[command(flatten)]
@@ -100,10 +109,21 @@ impl CodesArgs {
 }
 
 pub(crate) fn run(args: &Report, out: &mut Out) -> Result<i32, Failure> {
-    let paths = args.data.paths()?;
     no_stdout(&args.out)?;
     // Before any work is done.
     windrow::one_file::refuse_existing(&args.out, args.overwrite)?;
+    if let Some(path) = args.data.only()
+        && let Some(recipe) = plan::found(path)?
+    {
+        return planned(args, path, &recipe, out);
+    }
+    let paths = args.data.paths()?;
+    if args.world_size.is_some() {
+        return Err(Failure::Usage {
+            message: "--world-size is an option of plans, and this is data".to_string(),
+            hint: Some(plan::IS_A_PLAN.to_string()),
+        });
+    }
     let subject = Subject::open(&paths, &args.opening.options()?, args.sound)?;
     match &subject {
         Subject::Records(data) => {
@@ -117,6 +137,20 @@ pub(crate) fn run(args: &Report, out: &mut Out) -> Result<i32, Failure> {
             sound(args, &paths, files, out)
         }
     }
+}
+
+fn planned(args: &Report, path: &Path, recipe: &Recipe, out: &mut Out) -> Result<i32, Failure> {
+    args.codes.refuse("plans")?;
+    if args.sound || args.tokenizer.is_some() || args.opening.is_given() || args.cutting.view()?.is_some() {
+        return Err(plan::says_itself("leave options of data and of views out"));
+    }
+    let builder = loader(recipe, Some(0))?;
+    let typed = std::iter::once(path.to_path_buf());
+    refuse_input(&args.out, typed.chain(plan::files(recipe, &builder.plan()?)))?;
+    let ranks = Shard::new(0, args.world_size.unwrap_or(1))?.world_size();
+    let report = of_plan(recipe, &builder, ranks, &path.display().to_string())?;
+    finish(args, report, out)?;
+    Ok(DONE)
 }
 
 fn records(args: &Report, paths: &Paths, data: &Dataset, out: &mut Out) -> Result<i32, Failure> {

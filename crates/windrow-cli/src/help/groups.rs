@@ -13,7 +13,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ("demo", "Try windrow: prepare, inspect and read its sample data"),
             ("inspect", "Show what data is: format, counts, dtype, lengths, files"),
             ("peek", "Show records: decoded text, formatted JSON, drawn series"),
-            ("report", "Write an HTML page about data"),
+            ("report", "Write an HTML page about data or a plan"),
         ],
     ),
     (
