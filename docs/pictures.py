@@ -1,5 +1,5 @@
-"""Draws docs/images/ as SVG (`make pictures`): figures of `windrow report` about the real series in testdata/timeseries, and what
-README.md shows.
+"""Draws docs/images/ as SVG (`make pictures`): figures of `windrow report` about the real series in testdata/timeseries and
+about a plan, and what README.md shows.
 """
 
 from __future__ import annotations
@@ -75,6 +75,16 @@ def picture(style: str, figures: list[Figure]) -> str:
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{top}" viewBox="0 0 {WIDTH} {top}">'
     back = f'<rect class="back" width="{WIDTH}" height="{top}"/>'
     return "\n".join([head, f"<style>{style}</style>", back, *parts, "</svg>"]) + "\n"
+
+
+def reshuffled(folder: Path) -> Report:
+    """What a page draws of the demo's corpus, whose documents are joined in another order in each epoch."""
+    tokens, plan = folder / "tokens", folder / "plan.json"
+    made = ["tokenize", ROOT / "testdata" / "demo" / "corpus.jsonl", "--tokenizer", "cl100k_base", "--append-eos", "--out", tokens]
+    packed = ["plan", tokens, *"--pack 256 --reshuffle --batch-size 8 --seed 42 -o".split(), plan]
+    for command in (made, packed):
+        subprocess.run([sys.executable, "-m", "windrow", *map(str, command), "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    return report(plan)
 
 
 def with_nan(path: Path, out: Path) -> Path:
@@ -202,6 +212,7 @@ def draw(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         gaps = with_nan(SERIES / "series_with_gaps.jsonl", Path(scratch, "co2_weekly.jsonl"))
         missing = report(gaps, "--windows", "208", "--prediction-length", "52", "--stride", "260", "--scaler", "zero", "--nan", "mask")
+        joined = reshuffled(Path(scratch))
     dropped, kept = (report(SERIES / "bin_f32", "--windows", "96", "--prediction-length", "24", "--tail", tail) for tail in ("drop", "pad"))
     records = [figure.caption.split(":")[0] for figure in series.figures if figure.caption.startswith("record ")]
     pictures = {
@@ -210,6 +221,7 @@ def draw(folder: Path) -> None:
         "coverage": (series.style, [dropped.figures[-1], kept.figures[-1]]),
         "scalers": (series.style, series.named("numbers by value", "scaled numbers by value")),
         "missing": (missing.style, missing.named("record 0")),
+        "neighbours": (joined.style, joined.named("documents that")),
     }
     for name, (style, figures) in pictures.items():
         (folder / f"{name}.svg").write_text(picture(style, figures), encoding="utf-8")
