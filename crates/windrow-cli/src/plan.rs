@@ -226,21 +226,13 @@ pub(crate) fn refuse_plan(path: &Path) -> Result<(), Failure> {
 }
 
 /// Whether the path stands for stdin.
-fn is_stdin(path: &Path) -> bool {
+pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
 /// The plan in a file called `.json`, if it is one.
-fn written(path: &Path) -> Option<Recipe> {
+pub(crate) fn written(path: &Path) -> Option<Recipe> {
     path.extension().filter(|end| *end == "json").and_then(|_| read(path).ok())
-}
-
-/// The plan at a path that may be data as well.
-///
-/// # Errors
-/// As [`Recipe::read`], of stdin.
-pub(crate) fn found(path: &Path) -> windrow::Result<Option<Recipe>> {
-    if is_stdin(path) { read(path).map(Some) } else { Ok(written(path)) }
 }
 
 /// Puts the numbers that files hold where a plan has only their hash.

@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Report, out: &mut Out) -> Result<i32, Failure> {
     // Before any work is done.
     windrow::one_file::refuse_existing(&args.out, args.overwrite)?;
     if let Some(path) = args.data.only()
-        && let Some(recipe) = plan::found(path)?
+        && let Some(recipe) = found(path)?
     {
         return planned(args, path, &recipe, out);
     }
@@ -203,4 +203,9 @@ fn finish(args: &Report, report: windrow_report::Report, out: &mut Out) -> Resul
 fn refuse_own_data(args: &Report, subject: &Subject) -> Result<(), Failure> {
     let typed = args.data.paths()?;
     Ok(refuse_input(&args.out, typed.iter().map(Path::to_path_buf).chain(subject.files()))?)
+}
+
+// The plan at a path that may be data as well.
+fn found(path: &Path) -> windrow::Result<Option<Recipe>> {
+    if plan::is_stdin(path) { plan::read(path).map(Some) } else { Ok(plan::written(path)) }
 }
