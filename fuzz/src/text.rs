@@ -15,7 +15,9 @@ pub fn is_no_text(error: &Error, parts: &[&[u8]]) -> bool {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [_, 0, _, 0, ..] | [0, _, 0, _, ..] if says("UTF-16") => true,
         _ => {
             let object = Memory::new().with("x", *part).open("x").expect("an object that was put there");
-            foreign::of(object.as_ref()).expect("its bytes").is_some_and(|kind| says(kind.name))
+            foreign::of(foreign::listed(windrow_formats::FORMATS), object.as_ref())
+                .expect("its bytes")
+                .is_some_and(|kind| says(kind.name))
         }
     })
 }
