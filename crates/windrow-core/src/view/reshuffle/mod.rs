@@ -2,7 +2,7 @@
 //!
 //! * `order`: the documents at the places of a pass, within scopes of neighbours;
 //! * `stream`: where in the stream of these documents a number is;
-//! * `shares`: the lengths of all records in few bytes;
+//! * `narrow`: the lengths of all records in few bytes;
 //! * `sums`: where every 16th place of a pass begins;
 //! * `kept`: the passes whose sums are kept;
 //! * `classes`: records of nearly equal size, which trade slots;
@@ -11,10 +11,10 @@
 
 mod classes;
 mod kept;
+mod narrow;
 mod order;
 mod pieces;
 mod rows;
-mod shares;
 mod stream;
 mod sums;
 

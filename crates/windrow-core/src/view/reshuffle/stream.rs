@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::kept::Kept;
+use super::narrow::Narrow;
 use super::order::{Scopes, WORD, documents};
-use super::shares::Shares;
 use super::sums::{Outcome, PLACES, Sums, other_lengths};
 use crate::error::{Error, Result};
 use crate::permutation::Permutation;
@@ -59,7 +59,7 @@ impl Places for &RunningSums {
 
 /// All records in another order in each pass.
 pub(in crate::view) struct Reshuffled {
-    lengths: Shares,
+    lengths: Narrow,
     /// What a record takes.
     each: Share,
     scopes: Scopes,
@@ -72,7 +72,7 @@ pub(in crate::view) struct Reshuffled {
 
 /// How it is known where places begin.
 enum Begins {
-    /// Shares are equal: by arithmetic.
+    /// Narrow are equal: by arithmetic.
     Even(u64),
     /// By the sums of each pass.
     Sums(Kept<Sums>),
@@ -95,14 +95,14 @@ impl Reshuffled {
             let share = each.of(length).filter(|share| share.checked_mul(n).is_some());
             let share = share.ok_or_else(|| lengths::too_many(n))?;
             let n_empty = if length == 0 { n } else { 0 };
-            let (lengths, begins) = (Shares::Asked(lengths), Begins::Even(share));
+            let (lengths, begins) = (Narrow::Asked(lengths), Begins::Even(share));
             return Ok(Reshuffled { lengths, each, scopes, scope, total: share * n, n_empty, begins });
         }
         let is_whole = scopes.count() == 1;
         let (mut total, mut n_empty, mut starts) = (0u64, 0, Vec::new());
-        let mut shares = Shares::new();
+        let mut narrow = Narrow::new();
         lengths::each_few(&*lengths, |first, some| {
-            shares.extend(some, &lengths)?;
+            narrow.extend(some, &lengths)?;
             for (record, length) in (first..).zip(&*some) {
                 if !is_whole && scopes.range(scopes.of(record)).start == record {
                     make_room(&mut starts, 1, scopes.count())?;
@@ -118,7 +118,7 @@ impl Reshuffled {
             true => Begins::Sums(Kept::default()),
             false => Begins::Scopes { starts, sums: Kept::default() },
         };
-        Ok(Reshuffled { lengths: shares, each, scopes, scope, total, n_empty, begins })
+        Ok(Reshuffled { lengths: narrow, each, scopes, scope, total, n_empty, begins })
     }
 
     /// How many records.

@@ -9,17 +9,17 @@ use crate::view::allocate::make_room;
 use crate::view::lengths::check_record;
 
 /// Lengths as few bytes as the longest of them lets.
-pub(super) enum Shares {
+pub(super) enum Narrow {
     Short(Vec<u16>),
     Long(Vec<u32>),
     /// Not kept: some need eight bytes, or all are the same.
     Asked(Arc<dyn Lengths>),
 }
 
-impl Shares {
+impl Narrow {
     /// Those of no record yet, of `n` in the end.
-    pub(super) fn new() -> Shares {
-        Shares::Short(Vec::new())
+    pub(super) fn new() -> Narrow {
+        Narrow::Short(Vec::new())
     }
 
     /// The next few of `n` lengths, which are those of `all`.
@@ -30,17 +30,17 @@ impl Shares {
         let n = all.len();
         let longest = some.iter().fold(0, |longest, length| longest.max(*length));
         match self {
-            Shares::Short(lengths) if longest > u64::from(u16::MAX) => {
+            Narrow::Short(lengths) if longest > u64::from(u16::MAX) => {
                 let mut wide = Vec::new();
                 make_room(&mut wide, lengths.len(), n)?;
                 wide.extend(lengths.iter().map(|length| u32::from(*length)));
-                *self = Shares::Long(wide);
+                *self = Narrow::Long(wide);
                 self.extend(some, all)?;
             }
-            Shares::Long(_) if longest > u64::from(u32::MAX) => *self = Shares::Asked(all.clone()),
-            Shares::Short(lengths) => add(lengths, some, n, |length| length as u16)?,
-            Shares::Long(lengths) => add(lengths, some, n, |length| length as u32)?,
-            Shares::Asked(_) => {}
+            Narrow::Long(_) if longest > u64::from(u32::MAX) => *self = Narrow::Asked(all.clone()),
+            Narrow::Short(lengths) => add(lengths, some, n, |length| length as u16)?,
+            Narrow::Long(lengths) => add(lengths, some, n, |length| length as u32)?,
+            Narrow::Asked(_) => {}
         }
         Ok(())
     }
@@ -48,9 +48,9 @@ impl Shares {
     /// Asks the processor for the length of a record that is there.
     pub(super) fn touch(&self, record: u64) {
         match self {
-            Shares::Short(lengths) => lengths.get(record as usize).into_iter().for_each(touch_value),
-            Shares::Long(lengths) => lengths.get(record as usize).into_iter().for_each(touch_value),
-            Shares::Asked(_) => {}
+            Narrow::Short(lengths) => lengths.get(record as usize).into_iter().for_each(touch_value),
+            Narrow::Long(lengths) => lengths.get(record as usize).into_iter().for_each(touch_value),
+            Narrow::Asked(_) => {}
         }
     }
 }
@@ -65,21 +65,21 @@ fn add<T>(lengths: &mut Vec<T>, some: &[u64], n: u64, narrow: impl Fn(u64) -> T)
     Ok(())
 }
 
-impl Lengths for Shares {
+impl Lengths for Narrow {
     fn len(&self) -> u64 {
         match self {
-            Shares::Short(lengths) => lengths.len() as u64,
-            Shares::Long(lengths) => lengths.len() as u64,
-            Shares::Asked(lengths) => lengths.len(),
+            Narrow::Short(lengths) => lengths.len() as u64,
+            Narrow::Long(lengths) => lengths.len() as u64,
+            Narrow::Asked(lengths) => lengths.len(),
         }
     }
 
     #[inline]
     fn length(&self, record: u64) -> Result<u64> {
         let kept = match self {
-            Shares::Short(lengths) => lengths.get(record as usize).map(|length| u64::from(*length)),
-            Shares::Long(lengths) => lengths.get(record as usize).map(|length| u64::from(*length)),
-            Shares::Asked(lengths) => return lengths.length(record),
+            Narrow::Short(lengths) => lengths.get(record as usize).map(|length| u64::from(*length)),
+            Narrow::Long(lengths) => lengths.get(record as usize).map(|length| u64::from(*length)),
+            Narrow::Asked(lengths) => return lengths.length(record),
         };
         kept.map_or_else(|| check_record(record, self.len()).map(|()| 0), Ok)
     }
@@ -87,15 +87,15 @@ impl Lengths for Shares {
     fn lengths(&self, first: u64, out: &mut [u64]) -> Result<()> {
         let kept = |n: usize| (first as usize)..(first as usize).saturating_add(n).min(self.len() as usize);
         match self {
-            Shares::Asked(lengths) => return lengths.lengths(first, out),
+            Narrow::Asked(lengths) => return lengths.lengths(first, out),
             _ if first.saturating_add(out.len() as u64) > self.len() => {
                 check_record(first.max(self.len()), self.len())?;
             }
-            Shares::Short(lengths) => {
+            Narrow::Short(lengths) => {
                 let some = &lengths[kept(out.len())];
                 out.iter_mut().zip(some).for_each(|(out, length)| *out = (*length).into());
             }
-            Shares::Long(lengths) => {
+            Narrow::Long(lengths) => {
                 let some = &lengths[kept(out.len())];
                 out.iter_mut().zip(some).for_each(|(out, length)| *out = (*length).into());
             }
@@ -108,11 +108,11 @@ impl Lengths for Shares {
 mod tests {
     use super::*;
 
-    fn kept(all: Vec<u64>, at_once: usize) -> Shares {
+    fn kept(all: Vec<u64>, at_once: usize) -> Narrow {
         let lengths: Arc<dyn Lengths> = Arc::new(all.clone());
-        let mut shares = Shares::new();
-        all.chunks(at_once).for_each(|some| shares.extend(some, &lengths).unwrap());
-        shares
+        let mut narrow = Narrow::new();
+        all.chunks(at_once).for_each(|some| narrow.extend(some, &lengths).unwrap());
+        narrow
     }
 
     #[test]
@@ -120,23 +120,23 @@ mod tests {
         for longest in [0, 5, 65_535, 65_536, u64::from(u32::MAX), 1 << 32, 1 << 50] {
             for at_once in [1, 3, 100] {
                 let all: Vec<u64> = (0..50).map(|i| if i == 33 { longest } else { i * 7 }).collect();
-                let shares = kept(all.clone(), at_once);
-                assert_eq!(shares.len(), 50);
-                assert_eq!((0..50).map(|i| shares.length(i).unwrap()).collect::<Vec<_>>(), all);
+                let narrow = kept(all.clone(), at_once);
+                assert_eq!(narrow.len(), 50);
+                assert_eq!((0..50).map(|i| narrow.length(i).unwrap()).collect::<Vec<_>>(), all);
                 let mut some = [0; 20];
-                shares.lengths(25, &mut some).unwrap();
+                narrow.lengths(25, &mut some).unwrap();
                 assert_eq!(some, all[25..45]);
-                assert!(shares.length(50).is_err() && shares.lengths(31, &mut some).is_err());
-                (0..50).for_each(|i| shares.touch(i));
+                assert!(narrow.length(50).is_err() && narrow.lengths(31, &mut some).is_err());
+                (0..50).for_each(|i| narrow.touch(i));
             }
         }
     }
 
     #[test]
     fn they_take_as_few_bytes_as_the_longest_lets() {
-        assert!(matches!(kept(vec![1, 65_535], 1), Shares::Short(_)));
-        assert!(matches!(kept(vec![65_536, 1], 1), Shares::Long(_)));
-        assert!(matches!(kept(vec![1, 65_536, 2], 1), Shares::Long(_)));
-        assert!(matches!(kept(vec![1, 1 << 32, 2], 2), Shares::Asked(_)));
+        assert!(matches!(kept(vec![1, 65_535], 1), Narrow::Short(_)));
+        assert!(matches!(kept(vec![65_536, 1], 1), Narrow::Long(_)));
+        assert!(matches!(kept(vec![1, 65_536, 2], 1), Narrow::Long(_)));
+        assert!(matches!(kept(vec![1, 1 << 32, 2], 2), Narrow::Asked(_)));
     }
 }
