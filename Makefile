@@ -26,7 +26,7 @@ test: rust-test python-test
 test-all: test test-features test-frameworks test-engines test-notebooks fuzz-check
 
 rust-test:
-	cargo test --workspace
+	cargo test --workspace --no-fail-fast
 
 # Each feature alone: that it compiles, and what the light build says of data that needs one.
 test-features:

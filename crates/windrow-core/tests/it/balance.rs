@@ -390,10 +390,10 @@ fn a_function_is_called_once_a_row_and_its_error_is_that_of_the_batch() {
             match batch {
                 Ok(batch) => found.push(rows_of(&batch)),
                 Err(error) => {
-                    assert_eq!(
-                        (error.message(), found.len() as u64),
-                        ("the function failed", 2 * accumulate)
-                    );
+                    assert_eq!(error.message(), "the function failed");
+                    // Threads come to the steps in any order: which of them has call 40 is known without them alone.
+                    let steps = found.len() as u64 / accumulate;
+                    assert!(steps * accumulate == found.len() as u64 && (threads > 0 || steps == 2));
                     n_errors += 1;
                 }
             }
