@@ -1,48 +1,20 @@
 //! Whole records packed into bins of a fixed number of positions: no record is split, little is padded.
 
+mod layout;
+mod slot;
+
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use super::allocate::make_room;
-use super::fit::{self, NO_BIN, Strategy};
-use super::reshuffle::{Pieces, Rows, WORD, check_count};
-use super::share::{RowLength, Share};
+use self::layout::{Fitting, Layout, Part};
+pub use self::slot::Overlong;
+use self::slot::Slot;
+use super::fit::Strategy;
+use super::reshuffle::{WORD, check_count};
+use super::share::RowLength;
 use super::{Coverage, View, lengths};
 use crate::error::{Error, Result};
 use crate::record::{Draw, Lengths, Pass, Piece, Span};
-
-/// What to do with a record that is longer than a bin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Overlong {
-    /// Its first values are a bin, the rest is never seen.
-    #[default]
-    Cut,
-    /// It is split into pieces of a bin each; what is left over goes into a bin as a record of that length does.
-    Split,
-    /// It is left out.
-    Drop,
-}
-
-impl Overlong {
-    // Values that a record has in a bin among others; 0 where it is in none.
-    fn size(self, len: u64, length: u64) -> u64 {
-        match self {
-            Overlong::Cut => len.min(length),
-            Overlong::Drop if len > length => 0,
-            Overlong::Drop => len,
-            Overlong::Split => len - self.n_full(len, length) * length,
-        }
-    }
-
-    // Bins that a record fills by itself, before the one that it shares.
-    fn n_full(self, len: u64, length: u64) -> u64 {
-        if self == Overlong::Split { len.saturating_sub(1) / length } else { 0 }
-    }
-}
 
 /// Sample i is bin i: the records in it, in record order, in `length` positions together.
 ///
@@ -64,36 +36,13 @@ impl Overlong {
 /// ```
 pub struct Bins {
     lengths: Arc<dyn Lengths>,
-    length: u64,
+    slot: Slot,
     /// 1 where a record that is cut reads the value after it as the last label.
     label: u64,
-    strategy: Strategy,
-    overlong: Overlong,
-    scope: Option<u64>,
+    fitting: Fitting,
     n_overlong: u64,
-    share: Share,
     layout: Layout,
     max_segments: u64,
-}
-
-/// Which records are in which bin.
-enum Layout {
-    /// All records have the same length: `per_bin` to a bin, in record order, whatever the strategy. Each record first fills
-    /// `full` bins by itself, which come before the bin of its rest.
-    Even { per_bin: u64, full: u64, bins: u64, samples: u64 },
-    /// By list: 12 bytes per record at most.
-    Listed {
-        /// Each record's bin, or [`NO_BIN`].
-        bin_of: Vec<u32>,
-        /// Records bin by bin.
-        order: Vec<u32>,
-        /// Where each bin ends in `order`.
-        ends: Vec<u32>,
-        /// The number of each bin, where some are filled by a record's pieces.
-        numbers: Option<Vec<u64>>,
-    },
-    /// Records of about the same size change places in each pass. Before the rows that they share are those that their pieces fill.
-    Reshuffled { full: Pieces, rows: Rows },
 }
 
 /// Bins are found in a table with one place per free capacity; this many are 1 GiB of it at worst.
@@ -137,30 +86,8 @@ impl Bins {
         scope: Option<u64>,
         is_next: bool,
     ) -> Result<Self> {
-        let row = length.into();
-        let (length, share) = (row.length(), row.share(0));
-        let most = most_values(row, overlong, scope, is_next)?;
-        let slot = Slot { length, overlong, share };
-        let (layout, max_segments, n_overlong) = match lengths::uniform(&*lengths)? {
-            Some(each) => {
-                let (layout, max_segments) = even(lengths.len(), each, slot)?;
-                (layout, max_segments, if each > most { lengths.len() } else { 0 })
-            }
-            None => listed(&*lengths, slot, (strategy, scope), most)?,
-        };
-        let label = u64::from(is_next);
-        Ok(Bins {
-            lengths,
-            length,
-            label,
-            strategy,
-            overlong,
-            scope,
-            n_overlong,
-            share,
-            layout,
-            max_segments,
-        })
+        let fitting = Fitting { strategy, scope, is_reshuffled: false };
+        Bins::of(lengths, length.into(), overlong, fitting, is_next)
     }
 
     /// Bins of the same shape in each pass, whose records change places, of the arguments of [`Bins::with`]: a *class* is a run of nearly equal
@@ -179,45 +106,28 @@ impl Bins {
         scope: Option<u64>,
         is_next: bool,
     ) -> Result<Self> {
-        let row = length.into();
-        let (length, share) = (row.length(), row.share(0));
-        let most = most_values(row, overlong, scope, is_next)?;
-        let slot = Slot { length, overlong, share };
-        let n = lengths.len();
-        check_count(n)?;
-        let (full, rows, n_overlong) = match lengths::uniform(&*lengths)? {
-            Some(each) => {
-                let (size, full) = (slot.size(each), overlong.n_full(each, length));
-                let fits = full.checked_mul(n).and_then(|pieces| pieces.checked_add(n));
-                fits.ok_or_else(|| lengths::too_many(n))?;
-                let rows = Rows::even(n, length.checked_div(size), scope);
-                (Pieces::Even(n, full), rows, if each > most { n } else { 0 })
-            }
-            None => {
-                let mut full = Pieces::none();
-                let (sizes, n_overlong) = sizes(&*lengths, most, |record, len| {
-                    full.push(record, overlong.n_full(len, length), n)?;
-                    // At most 2^28, see MOST_POSITIONS.
-                    Ok(slot.size(len) as u32)
-                })?;
-                (full, Rows::listed(sizes, length as u32, strategy, scope)?, n_overlong)
-            }
+        let fitting = Fitting { strategy, scope, is_reshuffled: true };
+        Bins::of(lengths, length.into(), overlong, fitting, is_next)
+    }
+
+    fn of(
+        lengths: Arc<dyn Lengths>,
+        row: RowLength,
+        overlong: Overlong,
+        fitting: Fitting,
+        is_next: bool,
+    ) -> Result<Self> {
+        let most = most_values(row, overlong, fitting.scope, is_next)?;
+        let (slot, n) = (Slot { length: row.length(), overlong, share: row.share(0) }, lengths.len());
+        if fitting.is_reshuffled {
+            check_count(n)?;
+        }
+        let (layout, n_overlong) = match lengths::uniform(&*lengths)? {
+            Some(each) => (Layout::even(n, each, slot, fitting)?, if each > most { n } else { 0 }),
+            None => Layout::listed(&*lengths, slot, fitting, most)?,
         };
-        let max_segments = rows.most();
-        let layout = Layout::Reshuffled { full, rows };
-        let label = u64::from(is_next);
-        Ok(Bins {
-            lengths,
-            length,
-            label,
-            strategy,
-            overlong,
-            scope,
-            n_overlong,
-            share,
-            layout,
-            max_segments,
-        })
+        let (label, max_segments) = (u64::from(is_next), layout.most(n));
+        Ok(Bins { lengths, slot, label, fitting, n_overlong, layout, max_segments })
     }
 
     /// Records in the bin that holds most of them; 0 where there is no bin.
@@ -227,228 +137,102 @@ impl Bins {
 
     // What a record has in the bin that it shares.
     fn read(&self, record: u64, out: &mut Vec<Piece>) -> Result<()> {
-        let len = self.lengths.length(record)?;
-        let start = self.overlong.n_full(len, self.length) * self.length;
-        let len = match self.overlong {
-            Overlong::Cut => len.min(self.length + self.label),
+        let (len, Slot { length, overlong, .. }) = (self.lengths.length(record)?, self.slot);
+        let start = self.slot.n_full(len) * length;
+        let len = match overlong {
+            Overlong::Cut => len.min(length + self.label),
             Overlong::Split | Overlong::Drop => len - start,
         };
         out.push(Piece::Read(Span { record, start, len }));
-        let filled = self.slot().size(start + len).saturating_sub(len);
+        let filled = self.slot.size(start + len).saturating_sub(len);
         if filled > 0 {
             out.push(Piece::Fill(Span { record, start: start + len, len: filled }));
         }
         Ok(())
     }
 
-    fn slot(&self) -> Slot {
-        Slot { length: self.length, overlong: self.overlong, share: self.share }
-    }
-
     // A piece that fills a bin. The record continues after it.
-    fn read_full(&self, record: u64, piece: u64, out: &mut Vec<Piece>) {
-        let start = piece * self.length;
-        out.push(Piece::Read(Span { record, start, len: self.length + self.label }));
+    fn read_full(&self, record: u64, piece: u64) -> Piece {
+        let Slot { length, .. } = self.slot;
+        Piece::Read(Span { record, start: piece * length, len: length + self.label })
     }
-
-    // The records of a listed bin, and the number of bins that each fills before it.
-    fn full_of<'r>(&'r self, records: &'r [u32]) -> impl Iterator<Item = Result<(u64, u64)>> + 'r {
-        records.iter().map(|&record| {
-            let len = self.lengths.length(record.into())?;
-            Ok((record.into(), self.overlong.n_full(len, self.length)))
-        })
-    }
-}
-
-/// What a record takes of the bin that it shares.
-#[derive(Clone, Copy)]
-struct Slot {
-    length: u64,
-    overlong: Overlong,
-    share: Share,
-}
-
-impl Slot {
-    // Positions; 0 where it is in no such bin.
-    fn size(self, len: u64) -> u64 {
-        let values = self.overlong.size(len, self.length);
-        // The length of a bin is a multiple itself.
-        self.share.of(values).unwrap_or(self.length)
-    }
-}
-
-// The records of bin `bin`.
-fn records_of<'r>(order: &'r [u32], ends: &[u32], bin: usize) -> &'r [u32] {
-    let start = if bin == 0 { 0 } else { ends[bin - 1] as usize };
-    &order[start..ends[bin] as usize]
-}
-
-// The first of the bins that the records of bin `bin` fill, or itself where they fill none.
-fn first_number(numbers: &[u64], bin: usize) -> u64 {
-    if bin == 0 { 0 } else { numbers[bin - 1] + 1 }
 }
 
 impl View for Bins {
     fn len(&self) -> u64 {
-        match &self.layout {
-            Layout::Even { samples, .. } => *samples,
-            Layout::Listed { numbers: Some(numbers), .. } => numbers.last().map_or(0, |last| last + 1),
-            Layout::Listed { ends, .. } => ends.len() as u64,
-            Layout::Reshuffled { full, rows } => full.len() + rows.len(),
-        }
+        self.layout.len()
     }
 
     fn pieces(&self, sample: u64, draw: Draw, out: &mut Vec<Piece>) -> Result<()> {
         lengths::check_sample(sample, self.len())?;
-        match &self.layout {
-            Layout::Even { per_bin, full, .. } => {
-                let each = per_bin * full + 1;
-                let (start, at) = (sample / each * per_bin, sample % each);
-                let end = start.saturating_add(*per_bin).min(self.lengths.len());
-                if at < (end - start) * full {
-                    self.read_full(start + at / full, at % full, out);
-                    Ok(())
-                } else {
-                    (start..end).try_for_each(|record| self.read(record, out))
-                }
+        self.layout.each(sample, draw.pass(), (&*self.lengths, self.slot), |part| {
+            match part {
+                Part::Full(record, piece) => out.push(self.read_full(record, piece)),
+                Part::Shared(record) => self.read(record, out)?,
             }
-            Layout::Listed { order, ends, numbers: None, .. } => {
-                let records = records_of(order, ends, sample as usize);
-                records.iter().try_for_each(|&record| self.read(record.into(), out))
-            }
-            Layout::Listed { order, ends, numbers: Some(numbers), .. } => {
-                let bin = numbers.partition_point(|number| *number < sample);
-                let records = records_of(order, ends, bin);
-                if numbers[bin] == sample {
-                    return records.iter().try_for_each(|&record| self.read(record.into(), out));
-                }
-                let mut at = sample - first_number(numbers, bin);
-                for found in self.full_of(records) {
-                    let (record, full) = found?;
-                    if at < full {
-                        self.read_full(record, at, out);
-                        return Ok(());
-                    }
-                    at -= full;
-                }
-                Err(Error::corrupt("the lengths of records are not those that the bins were made of"))
-            }
-            Layout::Reshuffled { full, .. } if sample < full.len() => {
-                let (record, piece) = full.find(sample);
-                self.read_full(record, piece, out);
-                Ok(())
-            }
-            Layout::Reshuffled { full, rows } => {
-                rows.records(sample - full.len(), draw.pass(), |record| self.read(record, out))
-            }
-        }
+            Ok(())
+        })
     }
 
     fn is_reshuffled(&self) -> bool {
-        matches!(self.layout, Layout::Reshuffled { .. })
+        self.fitting.is_reshuffled
     }
 
     fn samples_of(&self, record: u64, pass: Pass) -> Result<Range<u64>> {
         lengths::check_record(record, self.lengths.len())?;
-        Ok(match &self.layout {
-            Layout::Even { bins: 0, .. } => 0..0,
-            Layout::Even { per_bin, full, .. } => {
-                let bin = record / per_bin;
-                let start = bin * (per_bin * full + 1);
-                let n = (*per_bin).min(self.lengths.len() - bin * per_bin);
-                start + record % per_bin * full..start + n * full + 1
-            }
-            Layout::Listed { bin_of, order, ends, numbers } => match (bin_of[record as usize], numbers) {
-                (NO_BIN, _) => 0..0,
-                (bin, None) => u64::from(bin)..u64::from(bin) + 1,
-                (bin, Some(numbers)) => {
-                    let bin = bin as usize;
-                    let mut start = first_number(numbers, bin);
-                    for found in self.full_of(records_of(order, ends, bin)) {
-                        let (other, full) = found?;
-                        if other == record {
-                            // Bins that records after it fill are among them, where it fills some itself.
-                            start = if full == 0 { numbers[bin] } else { start };
-                            break;
-                        }
-                        start += full;
-                    }
-                    start..numbers[bin] + 1
-                }
-            },
-            Layout::Reshuffled { full, rows } => {
-                let size = self.slot().size(self.lengths.length(record)?) as u32;
-                let pieces = full.of(record);
-                match rows.row_of(record, size, pass) {
-                    None => pieces,
-                    Some(row) if pieces.is_empty() => full.len() + row..full.len() + row + 1,
-                    // Pieces and rows of others are between.
-                    Some(row) => pieces.start..full.len() + row + 1,
-                }
-            }
-        })
+        self.layout.samples_of(record, pass, (&*self.lengths, self.slot))
     }
 
     fn positions(&self) -> u64 {
-        self.length
+        self.slot.length
     }
 
     fn coverage(&self, _pass: Pass) -> Result<Coverage> {
         let n = self.lengths.len();
-        let Bins { length, label, overlong, .. } = *self;
+        let Bins { label, slot, .. } = *self;
+        let Slot { length, overlong, .. } = slot;
         // In `padded` first what the records fill, then what they leave free.
         let filled = lengths::sum(&*self.lengths, |len| {
-            let full = overlong.n_full(len, length);
+            let full = slot.n_full(len);
             let used = match overlong {
                 Overlong::Cut => len.min(length + label),
-                Overlong::Split | Overlong::Drop => full * length + overlong.size(len, length),
+                Overlong::Split | Overlong::Drop => full * length + slot.values(len),
             };
             Some(Coverage {
                 used,
                 repeated: full * label,
-                padded: full * length + overlong.size(len, length),
+                padded: full * length + slot.values(len),
                 unseen: len - used,
                 skipped_records: u64::from(used == 0),
             })
         })?;
-        let places = self.len().checked_mul(self.length).ok_or_else(|| lengths::too_many(n))?;
+        let places = self.len().checked_mul(length).ok_or_else(|| lengths::too_many(n))?;
         Ok(Coverage { padded: places - filled.padded, ..filled })
     }
 
     fn describe(&self) -> String {
-        let strategy = match self.strategy {
+        let strategy = match self.fitting.strategy {
             Strategy::BestFit => "best_fit",
             Strategy::FirstFit => "first_fit",
         };
-        let overlong = match self.overlong {
+        let overlong = match self.slot.overlong {
             Overlong::Cut => "",
             Overlong::Split => ",overlong=split",
             Overlong::Drop => ",overlong=drop",
         };
-        let scope = self.scope.map_or(String::new(), |records| format!(",scope={records}"));
+        let scope = self.fitting.scope.map_or(String::new(), |records| format!(",scope={records}"));
         let reshuffled = if self.is_reshuffled() { format!(",reshuffle={WORD}") } else { String::new() };
         format!(
             "bins(length={},strategy={strategy}{overlong}{scope}{}{reshuffled}{})",
-            self.length,
+            self.slot.length,
             lengths::apart(self.label),
-            self.share.described()
+            self.slot.share.described()
         )
     }
 
     fn overlong(&self) -> u64 {
         self.n_overlong
     }
-}
-
-fn even(n_records: u64, len: u64, slot: Slot) -> Result<(Layout, u64)> {
-    let Slot { length, overlong, .. } = slot;
-    let (size, full) = (slot.size(len), overlong.n_full(len, length));
-    let per_bin = length.checked_div(size).unwrap_or(1);
-    let bins = if size == 0 { 0 } else { n_records.div_ceil(per_bin) };
-    let samples = n_records.checked_mul(full).and_then(|full| full.checked_add(bins));
-    let samples = samples.ok_or_else(|| lengths::too_many(n_records))?;
-    let max_segments = if bins == 0 { 0 } else { per_bin.min(n_records) };
-    Ok((Layout::Even { per_bin, full, bins, samples }, max_segments))
 }
 
 /// # Errors
@@ -467,101 +251,9 @@ fn most_values(row: RowLength, overlong: Overlong, scope: Option<u64>, is_next: 
     Ok(length + if overlong == Overlong::Cut { u64::from(is_next) } else { 0 })
 }
 
-// The size of each record, and how many are longer than `most`.
-fn sizes(
-    lengths: &dyn Lengths,
-    most: u64,
-    mut size: impl FnMut(u32, u64) -> Result<u32>,
-) -> Result<(Vec<u32>, u64)> {
-    let n = lengths.len();
-    if n >= u64::from(NO_BIN) {
-        return Err(Error::config(format!("there are {n} records, expected fewer than {NO_BIN} for bins"))
-            .hint("pack() has no such limit"));
-    }
-    let (mut sizes, mut n_overlong) = (Vec::new(), 0);
-    for record in 0..n {
-        let len = lengths.length(record)?;
-        n_overlong += u64::from(len > most);
-        make_room(&mut sizes, 1, n)?;
-        sizes.push(size(record as u32, len)?);
-    }
-    Ok((sizes, n_overlong))
-}
-
-// `most`: what is longer is counted.
-fn listed(
-    lengths: &dyn Lengths,
-    slot: Slot,
-    (strategy, scope): (Strategy, Option<u64>),
-    most: u64,
-) -> Result<(Layout, u64, u64)> {
-    let Slot { length, overlong, .. } = slot;
-    let n = lengths.len();
-    // At most 2^28, see MOST_POSITIONS.
-    let (mut slots, n_overlong) = sizes(lengths, most, |_, len| Ok(slot.size(len) as u32))?;
-    let together = scope.and_then(|records| usize::try_from(records).ok()).unwrap_or(slots.len());
-    let mut bins = 0;
-    for slots in slots.chunks_mut(together.max(1)) {
-        let before = bins;
-        bins += fitted(slots, length, strategy)?;
-        slots.iter_mut().filter(|bin| **bin != NO_BIN).for_each(|bin| *bin += before);
-    }
-    let (mut layout, max_segments) = by_bin(slots, bins)?;
-    if let (Layout::Listed { order, ends, numbers, .. }, Overlong::Split, true) =
-        (&mut layout, overlong, n_overlong > 0)
-    {
-        let mut found = Vec::new();
-        make_room(&mut found, ends.len(), ends.len() as u64)?;
-        let mut at = 0u64;
-        for bin in 0..ends.len() {
-            for &record in records_of(order, ends, bin) {
-                let full = overlong.n_full(lengths.length(record.into())?, length);
-                at = at.checked_add(full).ok_or_else(|| lengths::too_many(n))?;
-            }
-            found.push(at);
-            at += 1;
-        }
-        *numbers = Some(found);
-    }
-    Ok((layout, max_segments, n_overlong))
-}
-
-// Replaces the sizes of records by their bins, which are counted.
-fn fitted(slots: &mut [u32], length: u64, strategy: Strategy) -> Result<u32> {
-    // Below 2^60.
-    let volume = slots.iter().map(|size| u64::from(*size)).sum();
-    // One bin of the whole volume holds all there is: no table needs to be larger.
-    let capacity = length.min(volume) as u32;
-    match strategy {
-        Strategy::BestFit => fit::best_fit(slots, capacity),
-        Strategy::FirstFit => Ok(fit::first_fit(slots, capacity, volume)),
-    }
-}
-
-fn by_bin(bin_of: Vec<u32>, bins: u32) -> Result<(Layout, u64)> {
-    let mut ends = vec![0u32; bins as usize];
-    let placed = || bin_of.iter().enumerate().filter(|(_, bin)| **bin != NO_BIN);
-    placed().for_each(|(_, &bin)| ends[bin as usize] += 1);
-    let max_segments = ends.iter().max().copied().unwrap_or(0);
-    let mut start = 0;
-    for end in &mut ends {
-        start += std::mem::replace(end, start);
-    }
-    // Each is where its bin starts now, and moves to its end while the bin is filled.
-    let mut order = Vec::new();
-    make_room(&mut order, start as usize, start.into())?;
-    order.resize(start as usize, 0);
-    for (record, &bin) in placed() {
-        let place = &mut ends[bin as usize];
-        order[*place as usize] = record as u32;
-        *place += 1;
-    }
-    Ok((Layout::Listed { bin_of, order, ends, numbers: None }, max_segments.into()))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::fit::Strategy::{BestFit, FirstFit};
+    use super::Strategy::{BestFit, FirstFit};
     use super::*;
     use crate::error::Kind;
     use crate::view::lengths::tests::{Same, counts, show, show_inverse};
