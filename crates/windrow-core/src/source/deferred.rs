@@ -1,9 +1,8 @@
 //! A file as a source of which it is declared what it holds: opened when a record of it is first read, and compared with that.
 
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::{Cells, Extras, FileInfo, Location, Rows, Schema, SharedSource, Source, Stored, word_of};
+use super::{Extras, FileInfo, Location, Rows, Schema, SharedSource, Source, Stored, forward};
 use crate::error::{Error, Kind, Result};
 use crate::record::{Lengths, Span, Values};
 use crate::row::{Row, Value};
@@ -132,6 +131,8 @@ impl Lengths for Deferred {
 
 #[deny(clippy::missing_trait_methods)]
 impl Source for Deferred {
+    forward! { (opened()?): read_track text row value extras beside locate object word cells }
+
     fn schema(&self) -> &Schema {
         &self.of.schema
     }
@@ -144,35 +145,11 @@ impl Source for Deferred {
         self.opened()?.read_whole(record, scratch)
     }
 
-    fn read_track<'a>(&'a self, track: usize, span: Span, scratch: &'a mut Vec<u8>) -> Result<Values<'a>> {
-        self.opened()?.read_track(track, span, scratch)
-    }
-
-    fn text<'a>(&'a self, record: u64, scratch: &'a mut String) -> Result<&'a str> {
-        self.opened()?.text(record, scratch)
-    }
-
-    fn row(&self, record: u64) -> Result<Row> {
-        self.opened()?.row(record)
-    }
-
-    fn value(&self, record: u64, columns: Option<&[usize]>) -> Result<Value> {
-        self.opened()?.value(record, columns)
-    }
-
     fn rows_from(&self, first: u64) -> Rows<'_> {
         match self.opened() {
             Ok(source) => source.rows_from(first),
             Err(e) => Box::new(std::iter::once(Err(e))),
         }
-    }
-
-    fn extras(&self, record: u64) -> Result<Extras> {
-        self.opened()?.extras(record)
-    }
-
-    fn beside(&self, record: u64, names: &[String]) -> Result<Extras> {
-        self.opened()?.beside(record, names)
     }
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
@@ -200,10 +177,6 @@ impl Source for Deferred {
         self.opened()?.stored(record)
     }
 
-    fn object(&self, number: u64) -> Result<&Arc<dyn Object>> {
-        self.opened()?.object(number)
-    }
-
     // To know it, it would be opened; what joins several does not ask.
     fn joined(&self) -> Option<SharedSource> {
         None
@@ -213,29 +186,12 @@ impl Source for Deferred {
         None
     }
 
-    fn locate(&self, span: Span) -> Result<Vec<Location>> {
-        self.opened()?.locate(span)
-    }
-
     fn files(&self) -> Vec<FileInfo> {
         vec![self.of.files.info(self.file)]
     }
 
     fn fingerprint(&self) -> Result<u64> {
         Ok(self.promise().fingerprint)
-    }
-
-    fn word(&self) -> Result<String> {
-        word_of(self)
-    }
-
-    fn cells(
-        &self,
-        name: &str,
-        records: Range<u64>,
-        take: &mut dyn FnMut(u64, Cells<'_>) -> Result<()>,
-    ) -> Result<()> {
-        self.opened()?.cells(name, records, take)
     }
 
     fn format(&self) -> &'static str {
