@@ -15,8 +15,8 @@ const AT_ONCE: usize = 4096;
 ///
 /// # Errors
 /// `Config` for a view whose rows are all equally long, and for more samples than memory holds; what lengths say.
-pub fn row_lengths(feeds: &[Feed], tokens: u64) -> Result<RowLengths> {
-    let views = feeds.iter().map(|feed| feed.clone().to_longest().row_lengths(tokens));
+pub fn row_lengths(feeds: &[&Feed], tokens: u64) -> Result<RowLengths> {
+    let views = feeds.iter().map(|feed| Feed::clone(feed).to_longest().row_lengths(tokens));
     let buckets = feeds.first().map_or(&[][..], |feed| feed.collate().buckets());
     RowLengths::new(views.collect::<Result<_>>()?, buckets)
 }

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
-use windrow_core::plan::{Feed, row_lengths};
+use windrow_core::plan::row_lengths;
 use windrow_core::sampler::{Budget, RowLengths, pool_of};
 use windrow_core::source::Cells;
 use windrow_core::{Error, Result, Value};
@@ -72,11 +72,7 @@ impl Tokens {
     ///
     /// # Errors
     /// `Config` for options that do not go together, or not with the view.
-    pub(crate) fn budget(
-        &self,
-        feeds: &[Feed],
-        parts: &[Samples],
-    ) -> Result<Option<(Budget, Arc<RowLengths>)>> {
+    pub(crate) fn budget(&self, parts: &[Samples]) -> Result<Option<(Budget, Arc<RowLengths>)>> {
         let Some(tokens) = self.most else { return Ok(None) };
         if tokens == 0 {
             return Err(Error::config("@max_tokens=0@: no row fits").field("max_tokens"));
@@ -89,7 +85,7 @@ impl Tokens {
                 .field("max_tokens")
                 .hint("leave group out of records; it is for batches of a fixed number of rows"));
         }
-        let lengths = self.measured(|| self.measure(feeds, parts, tokens))?;
+        let lengths = self.measured(|| self.measure(parts, tokens))?;
         let (n, total) = (lengths.len(), lengths.total());
         let pool = self.pool.unwrap_or_else(|| pool_of(tokens, multiple, n, total));
         Ok(Some((Budget { tokens, multiple, pool }, lengths)))
@@ -99,9 +95,9 @@ impl Tokens {
     ///
     /// # Errors
     /// `Config` for lengths of other rows.
-    pub(crate) fn given(&self, feeds: &[Feed], parts: &[Samples]) -> Result<Option<Arc<RowLengths>>> {
+    pub(crate) fn given(&self, parts: &[Samples]) -> Result<Option<Arc<RowLengths>>> {
         let given = self.lengths.as_ref();
-        given.map(|given| self.measured(|| measure_given(given, feeds, parts))).transpose()
+        given.map(|given| self.measured(|| measure_given(given, parts))).transpose()
     }
 
     fn measured(&self, measure: impl FnOnce() -> Result<RowLengths>) -> Result<Arc<RowLengths>> {
@@ -149,16 +145,16 @@ impl Tokens {
         }
     }
 
-    fn measure(&self, feeds: &[Feed], parts: &[Samples], tokens: u64) -> Result<RowLengths> {
+    fn measure(&self, parts: &[Samples], tokens: u64) -> Result<RowLengths> {
         match &self.lengths {
-            Some(given) => measure_given(given, feeds, parts),
-            None => row_lengths(feeds, tokens),
+            Some(given) => measure_given(given, parts),
+            None => row_lengths(&parts.iter().map(Samples::feed).collect::<Vec<_>>(), tokens),
         }
     }
 }
 
-fn measure_given(given: &LengthsOf, feeds: &[Feed], parts: &[Samples]) -> Result<RowLengths> {
-    if let Some(other) = feeds.iter().find(|feed| feed.collate().rows().is_none()) {
+fn measure_given(given: &LengthsOf, parts: &[Samples]) -> Result<RowLengths> {
+    if let Some(other) = parts.iter().map(Samples::feed).find(|feed| feed.collate().rows().is_none()) {
         return Err(Error::config(format!(
             "@lengths@ of a view that is not rows: {}",
             other.view().describe()

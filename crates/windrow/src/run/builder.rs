@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windrow_core::collate::Context;
 use windrow_core::loader::{BatchSize, Loader, Options};
-use windrow_core::plan::{Balance, Feed, LastBatch, Plan, Steps};
+use windrow_core::plan::{Balance, LastBatch, Plan, Steps};
 use windrow_core::sampler::{Budget, Order, RowLengths, Shard};
 use windrow_core::{Error, Result};
 
@@ -319,8 +319,7 @@ impl LoaderBuilder {
             None => plan?,
         };
         let plan = plan.skipping(&self.skip)?.mapped(self.map_name.as_deref())?;
-        let feeds = || self.parts().iter().map(|samples| samples.feed().clone()).collect::<Vec<Feed>>();
-        let given = self.balance.as_ref().map(|_| self.tokens.given(&feeds(), self.parts()));
+        let given = self.balance.as_ref().map(|_| self.tokens.given(self.parts()));
         let plan = plan.balanced(self.balance.clone(), given.transpose()?.flatten());
         let Some((rank, size)) = self.context else { return Ok(plan) };
         let context = Context::new(rank, size)?;
@@ -427,9 +426,8 @@ impl LoaderBuilder {
 
     // The budget of tokens that batches have, and the lengths of rows.
     pub(crate) fn budget(&self) -> Result<Option<(Budget, Arc<RowLengths>)>> {
-        let feeds: Vec<Feed> = self.parts().iter().map(|samples| samples.feed().clone()).collect();
         self.tokens.refuse_alone(self.balance.is_some())?;
-        let found = self.tokens.budget(&feeds, self.parts())?;
+        let found = self.tokens.budget(self.parts())?;
         if found.is_some() {
             self.refuse_beside_budget()?;
         }

@@ -1,11 +1,12 @@
 //! How much of batches within a budget of tokens is padding, from the lengths of rows alone.
 
 use serde::Serialize;
-use windrow_core::plan::{Feed, Plan, row_lengths};
+use windrow_core::plan::{Plan, row_lengths};
 use windrow_core::sampler::{Permutation, RowLengths};
 use windrow_core::{Kind, Result};
 
 use crate::run::builder::LoaderBuilder;
+use crate::views::samples::Samples;
 
 /// Stretches of the first epoch that are looked at, spread over it.
 const STRETCHES: u64 = 4;
@@ -48,9 +49,9 @@ impl LoaderBuilder {
         if self.tokens().most.is_some() {
             return of(self);
         }
-        let feeds: Vec<Feed> = self.parts().iter().map(|samples| samples.feed().clone()).collect();
+        let feeds: Vec<_> = self.parts().iter().map(Samples::feed).collect();
         let without = || {
-            let given = self.tokens().given(&feeds, self.parts())?;
+            let given = self.tokens().given(self.parts())?;
             let lengths = given.map_or_else(|| Ok(row_lengths(&feeds, u64::MAX)?.into()), Ok)?;
             let tokens = u128::from(self.global_batch()?) * u128::from(lengths.total());
             let tokens = u64::try_from(tokens / u128::from(lengths.len().max(1))).unwrap_or(u64::MAX);
