@@ -15,6 +15,9 @@ use crate::run::waiting::Waiting;
 /// Batches that are looked at, spread over an epoch.
 const BATCHES: u64 = 64;
 
+/// Positions whose order is worked out for them at most, but for a few batches.
+const POSITIONS: u64 = 1 << 19;
+
 /// Pairs of neighbours that are looked at.
 const PAIRS: u64 = 4096;
 
@@ -66,7 +69,7 @@ struct Counted {
 }
 
 impl LoaderBuilder {
-    /// How well the order mixes, for each view in order: over 64 batches of the first epoch, or all if it has fewer.
+    /// How well the order mixes, for each view in order: over 64 batches of the first epoch, fewer of large ones, or all if it has fewer.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().unwrap();
@@ -107,7 +110,10 @@ impl LoaderBuilder {
         let sampler = plan.sampler();
         let len = sampler.len(0).unwrap_or(u64::MAX);
         let in_epoch = (len / global_batch).max(1);
-        let n_batches = in_epoch.min(BATCHES);
+        let budget = self.budget()?;
+        // Within a budget a batch is known when all rows are sorted that are sorted with it.
+        let together = budget.as_ref().map_or(global_batch, |(budget, _)| budget.pool).max(1);
+        let n_batches = in_epoch.min(BATCHES).min((POSITIONS / together).max(4));
         let mut counted: Vec<Counted> = starts.iter().map(|_| Counted::default()).collect();
         let mut turns = Vec::new();
         for batch in 0..n_batches {
@@ -135,7 +141,7 @@ impl LoaderBuilder {
                 counted.batches += u64::from(n > 0);
             }
         }
-        let padding = match self.budget()? {
+        let padding = match budget {
             Some((_, lengths)) => padding(&plan, &lengths, global_batch)?,
             None => None,
         };
