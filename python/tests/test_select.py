@@ -327,6 +327,16 @@ def test_a_plan_holds_up_to_4096_numbers_and_of_more_their_hash(many: wr.Dataset
     assert wr.trace(tmp_path / "plan.json", 2, select=sel.numbers) == wr.trace(loader, 2)
     with pytest.raises(wr.MismatchError, match="no part of the plan is of these 4097 record numbers"):
         wr.trace(plan, 2, select=sel.numbers[::-1])
+    record = int(order[7])
+    assert wr.find(plan, record, select=sel.numbers) == wr.find(loader, record) != []
+    assert wr.coverage(plan, (1, 3), select=sel.numbers) == wr.coverage(loader, (1, 3))
+    assert (wr.extract(plan, 3, select=sel.numbers)["input_ids"] == wr.extract(loader, 3)["input_ids"]).all()
+    other = wr.Loader(many.select(order[-5000:]).records(3), batch_size=8)
+    both = wr.diff(plan, other.recipe(), select=[sel.numbers, order[-5000:]])
+    assert both == wr.diff(loader, other) and not both["same"]
+    assert wr.diff(plan, loader, select=sel.numbers)["same"]
+    with pytest.raises(wr.MismatchError, match="no part of the plan is of these 5000 record numbers"):
+        wr.diff(plan, loader, select=order[-5000:])
     np.save(tmp_path / "numbers.npy", sel.numbers)
     told = run("trace", tmp_path / "plan.json", "--step", 2, "--select", tmp_path / "numbers.npy", "--json")
     assert [row["reads"][0]["record"] for row in json.loads(told.stdout)["rows"]] == [

@@ -20,12 +20,9 @@ from windrow._native import (
     Tokenizer,
     View,
     __version__,
-    coverage,
     create_dummy_data,
     delay,
     diff,
-    extract,
-    find,
     formats,
     read_audio,
     rebuild_metadata,
@@ -50,11 +47,12 @@ from windrow.errors import (
 
 # What calls look up: Python loses a Ctrl-C that comes in some places of an import.
 from windrow import _epoch, dataset, ranks
+from windrow.answers import coverage, extract, find, trace
 from windrow.dataset import open
 from windrow.drawing import sample_rng
 from windrow.frames import from_frame
 from windrow.keep import cache, manifest
-from windrow.loader import bench, trace
+from windrow.loader import bench
 from windrow.prepare import convert, encode, index, tokenize, verify, write
 from windrow.scaling import inverse
 from windrow.view import mix

@@ -15,6 +15,7 @@ _Path: TypeAlias = str | PathLike[str]
 _Paths: TypeAlias = _Path | Sequence[_Path]
 _DType: TypeAlias = Any  # a name, np.dtype, a scalar type, torch.int64, jnp.bfloat16
 _Several: TypeAlias = slice | Sequence[SupportsIndex] | npt.NDArray[np.integer[Any]]
+_Chosen: TypeAlias = npt.NDArray[np.integer[Any]] | list[npt.NDArray[np.integer[Any]]]
 _Time: TypeAlias = str | date | np.datetime64
 _Ids: TypeAlias = Sequence[int] | npt.NDArray[np.integer[Any]]
 # Arrays; values of any kind in a view of rows.
@@ -34,7 +35,7 @@ __all__ = [
     "_encode", "rebuild_metadata", "_track", "_reopen", "_in_memory", "_mix", "_recut", "_remix", "_swapped", "_index",
     "temperature", "_tokenize", "_verify", "_manifest", "_cache", "_write", "_main", "_prep", "_convert", "create_dummy_data",
     "formats", "delay", "undelay", "_assemble_codes", "_draw_below", "_hash", "_unexpected", "_options", "_loader", "_Closes",
-    "_bench", "_trace", "find", "diff", "coverage", "extract",
+    "_bench", "_trace", "_find", "diff", "_coverage", "_extract",
 ]  # fmt: skip
 
 __version__: str
@@ -303,33 +304,16 @@ def read_audio(
 def formats() -> list[dict[str, str]]: ...
 def _bench(loader: Loader, given: dict[str, Any]) -> dict[str, Any]: ...
 def _trace(given: dict[str, Any]) -> list[dict[str, Any]]: ...
-def find(
-    plan: Loader | dict[str, Any] | _Path,
-    record: SupportsIndex,
-    *,
-    part: SupportsIndex | str = 0,
-    epoch: SupportsIndex = 0,
-    most: SupportsIndex = 1000,
-) -> list[dict[str, int]]: ...
+def _find(given: dict[str, Any]) -> list[dict[str, int]]: ...
 def diff(
-    a: Loader | dict[str, Any] | _Path, b: Loader | dict[str, Any] | _Path, *, steps: SupportsIndex = 1000
-) -> dict[str, Any]: ...
-def coverage(
-    plan: Loader | dict[str, Any] | _Path,
-    steps: tuple[SupportsIndex, SupportsIndex],
+    a: Loader | dict[str, Any] | _Path,
+    b: Loader | dict[str, Any] | _Path,
     *,
-    list_records: bool = False,
-    rank: SupportsIndex | None = None,
-    world_size: SupportsIndex | None = None,
+    steps: SupportsIndex = 1000,
+    select: _Chosen | None = None,
 ) -> dict[str, Any]: ...
-def extract(
-    plan: Loader | dict[str, Any] | _Path,
-    step: SupportsIndex,
-    *,
-    epoch: SupportsIndex | None = None,
-    rank: SupportsIndex | None = None,
-    world_size: SupportsIndex | None = None,
-) -> Any: ...
+def _coverage(given: dict[str, Any]) -> dict[str, Any]: ...
+def _extract(given: dict[str, Any]) -> Any: ...
 def _reopen(path: _Paths, options: str, data: SupportsIndex, kept: Any = ...) -> Dataset: ...
 def _in_memory(
     arrays: list[npt.NDArray[Any]], beside: list[dict[str, Any]], options: str = "{}", data: SupportsIndex | None = None, kept: Any = ...

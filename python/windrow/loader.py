@@ -1,4 +1,4 @@
-"""Batches of a view, which bytes a step read, and how fast a loader is."""
+"""Batches of a view, and how fast a loader is."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from numpy.random import Generator
 
-    from windrow._native import Blocks, Loader, Mix, View, _DType, _Framework, _Path
+    from windrow._native import Blocks, Loader, Mix, View, _DType, _Framework
 
-__all__ = ["bench", "trace"]
+__all__ = ["bench"]
 
 
 def _new(
@@ -158,48 +158,6 @@ def _new(
 _new.__name__ = "Loader"
 _native.Loader.__new__ = staticmethod(checked(_new))  # type: ignore[method-assign]
 _native.Loader.__doc__ = _new.__doc__
-
-
-@checked
-def trace(
-    plan: Loader | dict[str, Any] | _Path,
-    step: SupportsIndex,
-    *,
-    row: SupportsIndex | None = None,
-    select: npt.NDArray[np.integer[Any]] | None = None,
-    epoch: SupportsIndex | None = None,
-    rank: SupportsIndex | None = None,
-    world_size: SupportsIndex | None = None,
-) -> list[dict[str, Any]]:
-    """Which bytes a step read, row by row.
-
-    Args:
-        plan: a ``Loader``, the dict that ``loader.recipe()`` gives, or the path of a file that holds it.
-        step: the step, from 0; counted in ``epoch`` where that is given, else from the start of the run.
-        row: only this row of the batch.
-        select: the ``numbers`` of the records that were chosen, of a plan as text that holds only a hash of them, as it does of more
-            than 4,096 that are not a slice.
-        epoch: the epoch, from 0.
-        rank, world_size: only the rows of this rank; ``row`` then counts within them.
-
-    Returns:
-        A list of dicts: row, where ranks share the batch the rank that gets it, position, part, of a mix part_name, view, sample, pass, and reads: a list of dicts of record, start, len, and
-        locations, a list of dicts of file, start and size in bytes.
-
-    Raises:
-        OutOfRangeError: no such step or row.
-        NotFoundError, CorruptError: no file at the path, or no plan.
-
-    >>> import windrow as wr, numpy as np, tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
-    >>> np.arange(10, dtype=np.uint16).tofile(path)
-    >>> loader = wr.open(path, dtype="uint16").pack(3).loader(batch_size=2, shuffle=False)
-    >>> row = wr.trace(loader, step=0, row=1)[0]
-    >>> read = row["reads"][0]
-    >>> row["sample"], read["record"], read["start"], read["len"], read["locations"][0]["start"]
-    (1, 0, 3, 4, 6)
-    """
-    return _native._trace(locals())
 
 
 @checked

@@ -75,9 +75,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sound::codes::_draw_below, module)?)?;
     module.add_function(wrap_pyfunction!(loader::bench::_bench, module)?)?;
     module.add_function(wrap_pyfunction!(loader::trace::_trace, module)?)?;
-    module.add_function(wrap_pyfunction!(loader::trace::find, module)?)?;
+    module.add_function(wrap_pyfunction!(loader::trace::_find, module)?)?;
     module.add_function(wrap_pyfunction!(loader::answers::diff, module)?)?;
-    module.add_function(wrap_pyfunction!(loader::answers::coverage, module)?)?;
-    module.add_function(wrap_pyfunction!(loader::answers::extract, module)?)?;
+    module.add_function(wrap_pyfunction!(loader::answers::_coverage, module)?)?;
+    module.add_function(wrap_pyfunction!(loader::answers::_extract, module)?)?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use numpy::{PyArray1, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PyRange, PySlice, PyString};
+use pyo3::types::{PyBool, PyInt, PyList, PyRange, PySlice, PyString};
 use windrow::{Choose, Condition, Error, Given, Numbers, Op};
 use windrow_core::format::{Choice, MOST_IN_TEXT, Options};
 
@@ -183,16 +183,26 @@ pub(crate) fn kept(py: Python<'_>, options: &Options) -> PyResult<Kept> {
 /// Puts them back into the options that they are of.
 pub(crate) fn filled(py: Python<'_>, options: &mut Options, kept: &Kept) -> PyResult<()> {
     for numbers in kept {
-        options.fill_numbers(&given(numbers.bind(py))?);
+        options.fill_numbers(&one(numbers.bind(py))?);
     }
     Ok(())
 }
 
-/// Numbers of records in an array, as `numbers` of a data set gives them.
+/// Numbers of records in an array, as `numbers` of a data set gives them, or in each of a list of arrays.
 ///
 /// # Errors
 /// `TypeError` for anything else.
-pub(crate) fn given(numbers: &Bound<'_, PyAny>) -> PyResult<Numbers> {
+pub(crate) fn given(numbers: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Numbers>> {
+    let Some(numbers) = numbers else { return Ok(Vec::new()) };
+    match numbers.cast::<PyList>() {
+        Ok(list) if list.get_item(0).is_ok_and(|first| first.len().is_ok()) => {
+            list.iter().map(|numbers| one(&numbers)).collect()
+        }
+        _ => Ok(vec![one(numbers)?]),
+    }
+}
+
+fn one(numbers: &Bound<'_, PyAny>) -> PyResult<Numbers> {
     let py = numbers.py();
     numpy_ready(py)?;
     let numbers = py.import("numpy")?.call_method1("ascontiguousarray", (numbers, "uint64"))?;

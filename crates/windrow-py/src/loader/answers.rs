@@ -7,11 +7,13 @@ use windrow::dev::plan::{Steps, Workspace};
 use windrow::dev::{Progress, Watch};
 use windrow::{Error, Recipe, Result, compare};
 
+use crate::dataset::select;
 use crate::loader::Loader;
 use crate::loader::ranks::shard;
-use crate::loader::trace::{HINT, path_of, plan_of};
+use crate::loader::trace::{plan_of, written};
 use crate::python::error::{OrRaise, raise};
 use crate::python::framework::Framework;
+use crate::python::given::given;
 use crate::python::json;
 use crate::python::near::none_left;
 use crate::python::options::Count;
@@ -24,6 +26,7 @@ use crate::python::waiting::wait_while;
 /// Args:
 ///     a, b: a ``Loader``, the dict that ``loader.recipe()`` gives, or the path of a file that holds it.
 ///     steps: compare at most this number, from the first that can differ.
+///     select: as for ``trace``; each array is that of one of the plans, or of both.
 ///
 /// Returns:
 ///     A dict: ``same``; ``first``, None or a dict of step, epoch and what differs there; ``compared``, the steps that are the
@@ -42,65 +45,48 @@ use crate::python::waiting::wait_while;
 /// >>> found["same"], found["first"]["step"], found["differences"][0]["what"]
 /// (False, 0, 'seed')
 #[pyfunction]
-#[pyo3(signature = (a, b, *, steps=Count(1000), **unknown), text_signature = "(a, b, *, steps=1000)")]
+#[pyo3(signature = (a, b, *, steps=Count(1000), select=None, **unknown), text_signature = "(a, b, *, steps=1000, select=None)")]
 pub(crate) fn diff<'py>(
     py: Python<'py>,
     a: &Bound<'py, PyAny>,
     b: &Bound<'py, PyAny>,
     steps: Count,
+    select: Option<Bound<'py, PyAny>>,
     unknown: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     none_left(py, "diff", unknown)?;
-    let (a, b) = (recipe_of(a)?, recipe_of(b)?);
+    let (mut a, mut b) = (recipe_of(a)?, recipe_of(b)?);
+    for numbers in select::given(select.as_ref())? {
+        if let (Err(e), Err(_)) = (a.fill_numbers(&numbers), b.fill_numbers(&numbers)) {
+            return Err(raise(py, &e));
+        }
+    }
     let found = wait_while(py, move |is_wanted| compare(&a, &b, steps.0, is_wanted))?;
     json::plain(py, &found)
 }
 
+given! {
+    struct Covered<'py> {
+        plan: Bound<'py, PyAny>,
+        steps: (Count, Count),
+        list_records: bool,
+        rank: Option<Count>,
+        world_size: Option<Count>,
+        select: Option<Bound<'py, PyAny>>,
+    }
+}
+
 /// Which parts, files and records a range of steps read.
-///
-/// Args:
-///     plan: as for ``trace``.
-///     steps: the first step and the one after the last, counted from the start of the run.
-///     list_records: also which records, as ``record_ranges``.
-///     rank, world_size: only the rows of this rank.
-///
-/// Returns:
-///     A dict: ``steps``, how many there are, fewer than asked for where the run ends; ``parts``, a list of a dict for each view:
-///     part, name (None without a mixture), samples, values and records (how many of them are distinct), records_of (how many it
-///     has), files (a list of dicts of file, bytes and values), and with ``list_records`` record_ranges, a list of [from, to]. Bytes and
-///     values are counted as often as they were read.
-///
-/// Raises:
-///     OutOfRangeError: the first step is past the end of the run.
-///     ConfigError: the range ends before it begins.
-///     NotFoundError, CorruptError: no file at the path, or no plan.
-///
-/// >>> import windrow as wr, numpy as np, tempfile, pathlib
-/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
-/// >>> np.arange(10, dtype=np.uint16).tofile(path)
-/// >>> loader = wr.open(path, dtype="uint16").pack(3).loader(batch_size=2, shuffle=False)
-/// >>> part = wr.coverage(loader, (0, 1))["parts"][0]
-/// >>> part["samples"], part["values"], part["records"], part["files"][0]["bytes"]
-/// (2, 8, 1, 16)
 #[pyfunction]
-#[pyo3(signature = (plan, steps, *, list_records=false, rank=None, world_size=None, **unknown), text_signature = "(plan, steps, *, list_records=False, rank=None, world_size=None)")]
-pub(crate) fn coverage<'py>(
-    py: Python<'py>,
-    plan: &Bound<'py, PyAny>,
-    steps: (Count, Count),
-    list_records: bool,
-    rank: Option<Count>,
-    world_size: Option<Count>,
-    unknown: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    none_left(py, "coverage", unknown)?;
+pub(crate) fn _coverage<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let Covered { plan, steps, list_records, rank, world_size, select } = Covered::of(given)?;
     let steps = steps.0.0..steps.1.0;
     if steps.end < steps.start {
         let error =
             Error::config(format!("steps {} to {}: they end before they begin", steps.start, steps.end));
         return Err(raise(py, &error.field("steps").hint("give the first step and the one after the last")));
     }
-    let (plan, rule, names) = plan_of(plan)?;
+    let (plan, rule, names) = plan_of(&plan, select.as_ref())?;
     let found = wait_while(py, move |is_wanted| -> Result<Value> {
         let rule = Steps { shard: shard(rank, world_size)?, ..rule };
         let covered = plan.covered(&rule, steps.clone(), list_records, &Asked(is_wanted))?;
@@ -127,41 +113,22 @@ impl Watch for Asked<'_> {
     }
 }
 
+given! {
+    struct Extract<'py> {
+        plan: Bound<'py, PyAny>,
+        step: Count,
+        epoch: Option<Count>,
+        rank: Option<Count>,
+        world_size: Option<Count>,
+        select: Option<Bound<'py, PyAny>>,
+    }
+}
+
 /// The batch of a step, as a loader of the plan gives it with ``framework="numpy"``.
-///
-/// Args:
-///     plan: as for ``trace``.
-///     step: the step, from 0; counted in ``epoch`` where that is given, else from the start of the run.
-///     epoch: the epoch, from 0.
-///     rank, world_size: only the rows of this rank; without them the rows of all.
-///
-/// Returns:
-///     A dict of name → numpy array ``[B, …]``; of a view of rows the list of its records.
-///
-/// Raises:
-///     OutOfRangeError: no such step.
-///     NotFoundError, CorruptError: no file at the path, or no plan.
-///
-/// >>> import windrow as wr, numpy as np, tempfile, pathlib
-/// >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
-/// >>> np.arange(100, dtype=np.uint16).tofile(path)
-/// >>> loader = wr.open(path, dtype="uint16").pack(3).loader(batch_size=2)
-/// >>> batches = next(loader), next(loader)
-/// >>> bool((wr.extract(loader, step=1)["labels"] == batches[1]["labels"]).all())
-/// True
 #[pyfunction]
-#[pyo3(signature = (plan, step, *, epoch=None, rank=None, world_size=None, **unknown), text_signature = "(plan, step, *, epoch=None, rank=None, world_size=None)")]
-pub(crate) fn extract<'py>(
-    py: Python<'py>,
-    plan: &Bound<'py, PyAny>,
-    step: Count,
-    epoch: Option<Count>,
-    rank: Option<Count>,
-    world_size: Option<Count>,
-    unknown: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    none_left(py, "extract", unknown)?;
-    let (plan, rule, _) = plan_of(plan)?;
+pub(crate) fn _extract<'py>(py: Python<'py>, given: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let Extract { plan, step, epoch, rank, world_size, select } = Extract::of(given)?;
+    let (plan, rule, _) = plan_of(&plan, select.as_ref())?;
     let batch = wait_while(py, move |_| {
         let rule = Steps { shard: shard(rank, world_size)?, ..rule };
         let step = rule.find(plan.sampler(), epoch.map(|e| e.0), step.0)?;
@@ -175,12 +142,5 @@ fn recipe_of(given: &Bound<'_, PyAny>) -> PyResult<Recipe> {
     if let Ok(loader) = given.cast::<Loader>() {
         return loader.get().running().builder(py)?.recipe().or_raise(py);
     }
-    let read = if given.is_instance_of::<PyDict>() {
-        let text: String = py.import("json")?.call_method1("dumps", (given,))?.extract()?;
-        Recipe::from_json(&text)
-    } else {
-        let path = path_of(given)?;
-        Recipe::open(&path)
-    };
-    read.map_err(|e| e.hint(HINT)).or_raise(py)
+    written(given)?.recipe().or_raise(py)
 }
