@@ -1,6 +1,7 @@
 """How things are measured: in turns, as ratios."""
 
 import json
+import multiprocessing
 import os
 import pathlib
 import statistics
@@ -31,19 +32,51 @@ def in_turns(passes, **measures):
     return {name: statistics.median(values) for name, values in found.items()}
 
 
-def per_second(batches, seconds, rows):
-    """Rows per second of an iterator of batches, the first few left out."""
+def per_second(batches, seconds, rows, clock=time.perf_counter):
+    """Rows per second of an iterator of batches, the first few left out; the seconds are those of `clock`."""
     batches = iter(batches)
     for _ in range(3):
         next(batches)
-    count, start = 0, time.perf_counter()
+    count, start, since = 0, time.perf_counter(), clock()
     while True:
         for _ in range(8):
             next(batches)
         count += 8
-        elapsed = time.perf_counter() - start
-        if elapsed > seconds:
-            return count * rows / elapsed
+        if time.perf_counter() - start > seconds:
+            return count * rows / (clock() - since)
+
+
+def processor_secs():
+    """Processor time of this process and of those it started that still run."""
+    secs = time.process_time()
+    for child in multiprocessing.active_children():
+        with open(f"/proc/{child.pid}/stat") as stat:
+            # Behind the name, which may have spaces: times are fields 14 and 15.
+            user, system = stat.read().rsplit(")", 1)[1].split()[11:13]
+        secs += (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return secs
+
+
+def spent(work):
+    """Seconds of the clock and of processors that a call takes."""
+    start, processor = time.perf_counter(), processor_secs()
+    work()
+    return time.perf_counter() - start, processor_secs() - processor
+
+
+def times(title, passes, measures):
+    """Prints and returns medians of the clock and of processors, in ms, of measures that return both in seconds."""
+    found = {name: [] for name in measures}
+    for _ in range(passes):
+        for name, measure in measures.items():
+            found[name].append(measure())
+    print(f"\n{title}")
+    result = {}
+    for name, pairs in found.items():
+        clock, processor = (1000 * statistics.median(secs) for secs in zip(*pairs, strict=True))
+        print(f"  {name:<44} {clock:>10.0f} ms {processor:>10.0f} ms of processors", flush=True)
+        result[name] = {"ms": clock, "processor ms": processor}
+    return result
 
 
 def forever(make):

@@ -2,18 +2,15 @@
 
 import importlib.util
 import io
-import multiprocessing
-import os
 import time
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
 import windrow as wr
-from measure import DATA, forever, in_turns, table, warm
+from measure import DATA, forever, in_turns, processor_secs, table, warm
 
 PICTURES, CROP, BATCH = 600, 224, 32
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def drawn(number):
@@ -71,17 +68,6 @@ class Files:
 
     def __getitem__(self, i):
         return crop(self.paths[i].read_bytes(), np.random.default_rng())
-
-
-def processor_secs():
-    """Processor time of this process and of those it started that still run."""
-    secs = time.process_time()
-    for child in multiprocessing.active_children():
-        with open(f"/proc/{child.pid}/stat") as stat:
-            # Behind the name, which may have spaces: times are fields 14 and 15.
-            user, system = stat.read().rsplit(")", 1)[1].split()[11:13]
-        secs += (int(user) + int(system)) / TICKS
-    return secs
 
 
 def bench_u(passes, seconds, n=PICTURES):

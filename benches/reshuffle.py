@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import time
 import types
 
 import grain
@@ -14,7 +13,7 @@ from megatron.core.datasets.indexed_dataset import IndexedDataset
 from megatron.core.datasets.utils import Split
 
 import windrow as wr
-from measure import DATA, in_turns, limit, per_second, table, warm
+from measure import DATA, in_turns, limit, per_second, processor_secs, spent, table, times, warm
 
 LENGTH, BATCH, EOS, THREADS = 2048, 32, 1, 2
 IDX_U16 = 8
@@ -106,36 +105,34 @@ def bench_s(passes, seconds):
 
     def windrow(view):
         with wr.Loader(view, batch_size=BATCH, num_threads=THREADS) as loader:
-            return per_second(loader.stream(), seconds, BATCH)
+            return per_second(loader.stream(), seconds, BATCH, processor_secs)
 
     cache = DATA / "megatron-cache"
     core = megatron(path, cache)
 
     def in_workers():
-        return per_second(torch.utils.data.DataLoader(core, BATCH, num_workers=THREADS), seconds, BATCH)
+        return per_second(torch.utils.data.DataLoader(core, BATCH, num_workers=THREADS), seconds, BATCH, processor_secs)
 
     def of_grain():
-        return per_second(iter(grains(path).batch(BATCH)), seconds, BATCH)
+        return per_second(iter(grains(path).batch(BATCH)), seconds, BATCH, processor_secs)
 
     measures = {name: lambda view=view: windrow(view) for name, view in views.items()}
     found = in_turns(passes, **measures, **{"Megatron-Core, 2 workers": in_workers, "Grain, 2 threads": of_grain})
-    result = table(f"(s) samples/s, 1,000,000 documents, length {LENGTH}, batch {BATCH}", found, "windrow, pack")
+    result = table(f"(s) samples a second of processors, 1,000,000 documents, length {LENGTH}, batch {BATCH}", found, "windrow, pack")
 
     def first_batch():
-        begun = time.perf_counter()
         with wr.Loader(wr.open(path.with_suffix(".bin")).pack(LENGTH, reshuffle=True), batch_size=BATCH) as loader:
             next(loader)
-        return time.perf_counter() - begun
 
-    def index():
-        begun = time.perf_counter()
-        megatron(path, cache)[0]
-        return time.perf_counter() - begun
-
-    starts = in_turns(passes, **{"Megatron-Core builds its index": index, "windrow opens and gives a batch": first_batch})
-    result["milliseconds to start"] = {name: 1000 * secs for name, secs in starts.items()}
-    for name, secs in starts.items():
-        print(f"  {name}: {1000 * secs:.0f} ms")
+    starts = {
+        "Megatron-Core builds its index": lambda: spent(lambda: megatron(path, cache)[0]),
+        "windrow opens and gives a batch": lambda: spent(first_batch),
+    }
+    result["start"] = times("(s) ms to the first sample", passes, starts)
     result["10^8 documents"] = limit("order", 100_000_000, LENGTH, os.cpu_count(), 1_000_000)
     print(f"  10^8 documents: {result['10^8 documents']}")
+    result["waits"] = {}
+    for n, rows, rate in [(1_000_000, 400_000, 0), (10_000_000, 60_000, 3200), (100_000_000, 120_000, 3200)]:
+        result["waits"][f"{n} documents, {rate or 'all'} rows/s"] = waits = limit("pauses", n, LENGTH, THREADS, rows, rate)
+        print(f"  waits for a batch from {rows:,} rows before an epoch's end to as many after it, {n:,} documents: {waits}", flush=True)
     return result

@@ -18,6 +18,7 @@ q  packs of documents     r  a mixture of 100 parts in 10 phases
 s  documents in a new order in every epoch
 t  batches of equal cost: waiting and padding
 u  JPEGs through a function
+x  chosen records: a comparison, a mask, batches of them
 """
 
 import argparse
@@ -28,6 +29,7 @@ import pathlib
 import platform
 
 import balance
+import chosen
 import codec
 import codes
 import documents
@@ -69,12 +71,13 @@ QUESTIONS = {
     "s": reshuffle.bench_s,
     "t": balance.bench_t,
     "u": pictures.bench_u,
+    "x": chosen.bench_x,
 }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…u")
+    parser.add_argument("which", nargs="*", choices=[*QUESTIONS, []], metavar="a…x")
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5)
     args = parser.parse_args()

@@ -1,10 +1,13 @@
 //! What the machine can do with the same bytes: the denominators of the benchmarks, and windrow's Rust side where a
 //! benchmark asks for it. Each command prints one JSON object.
 
+mod chosen;
 mod codes;
 mod documents;
+mod made;
 mod order;
 mod packs;
+mod pauses;
 mod records;
 mod series;
 mod text;
@@ -18,7 +21,8 @@ const USAGE: &str = "windrow-limits widen|memcpy|batches FILE LENGTH BATCH THREA
 windrow-limits packs FILE LENGTH BATCH DOCUMENT THREADS SECONDS
 windrow-limits windows FILE SERIES CONTEXT STRIDE BATCH THREADS SECONDS
 windrow-limits fill SIZE THREADS SECONDS | bytes FILE BYTE THREADS | documents FILE DTYPE EOS
-windrow-limits order DOCUMENTS LENGTH THREADS SAMPLES
+windrow-limits order DOCUMENTS LENGTH THREADS SAMPLES | chosen DOCUMENTS LENGTH THREADS SECONDS TURNS
+windrow-limits pauses DOCUMENTS LENGTH THREADS ROWS ROWS_PER_SECOND
 windrow-limits newlines FILE | parse FILE SECONDS | records FOLDER SECONDS | encode FILE TOKENIZER THREADS [own]
 windrow-limits encode-batch FILE TOKENIZER THREADS TEXTS";
 
@@ -60,6 +64,20 @@ fn main() -> Fallible<()> {
         ["order", documents, length, threads, samples] => {
             order::views(documents.parse()?, length.parse()?, threads.parse()?, samples.parse()?)?
         }
+        ["chosen", documents, length, threads, secs, turns] => chosen::tenth(
+            documents.parse()?,
+            length.parse()?,
+            threads.parse()?,
+            secs.parse()?,
+            turns.parse()?,
+        )?,
+        ["pauses", documents, length, threads, rows, rate] => pauses::longest(
+            documents.parse()?,
+            length.parse()?,
+            threads.parse()?,
+            rows.parse()?,
+            rate.parse()?,
+        )?,
         ["newlines", file] => records::newlines(file)?,
         ["parse", file, secs] => records::parse(file, secs.parse()?)?,
         ["records", folder, secs] => records::records(folder, secs.parse()?)?,

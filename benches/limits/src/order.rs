@@ -5,38 +5,14 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use windrow::dev::view::{Pack, View};
-use windrow::dev::{Lengths, Pass, Piece};
+use windrow::dev::{Pass, Piece};
 
+use crate::made::Documents;
 use crate::{Fallible, mix};
-
-/// Documents of 500 to 1,523 tokens, whose lengths are in memory.
-struct Documents(Vec<u16>);
-
-impl Lengths for Documents {
-    fn len(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn length(&self, record: u64) -> windrow::Result<u64> {
-        let length = usize::try_from(record).ok().and_then(|record| self.0.get(record));
-        length
-            .map(|length| u64::from(*length))
-            .ok_or_else(|| windrow::Error::out_of_range("record", record, self.len()))
-    }
-
-    fn lengths(&self, first: u64, out: &mut [u64]) -> windrow::Result<()> {
-        let first = usize::try_from(first).unwrap_or(usize::MAX);
-        let some = self.0.get(first..).and_then(|some| some.get(..out.len()));
-        let some = some.ok_or_else(|| windrow::Error::out_of_range("record", first, self.len()))?;
-        out.iter_mut().zip(some).for_each(|(length, stored)| *length = u64::from(*stored));
-        Ok(())
-    }
-}
 
 // Packs of `documents` documents, in their own order, reshuffled, and within scopes.
 pub(crate) fn views(documents: u64, length: u64, threads: usize, samples: u64) -> Fallible<Value> {
-    let lengths: Vec<u16> = (0..documents).map(|i| 500 + (mix(i) % 1024) as u16).collect();
-    let lengths = Arc::new(Documents(lengths));
+    let lengths = Arc::new(Documents::new(documents));
     let plain = Pack::new(lengths.clone(), length, None)?;
     let of_plain = measured(&plain, threads, samples)?;
     drop(plain);
