@@ -9,6 +9,7 @@
 //!
 //! * `error`: errors that say what, where and how to fix it, with a kind that a program can act on;
 //! * `array`: dtypes, byte order, and memory aligned for numbers;
+//! * `near`: how near two names are;
 //! * `number`: one number of any dtype, read from bytes and written as another dtype;
 //! * `record`: spans, pieces and random draws: what a sample takes of which record;
 //! * `row`: one value of a named column, and a row of such values;
@@ -64,6 +65,7 @@ mod error;
 pub mod format;
 pub mod loader;
 pub mod manifest;
+pub mod near;
 pub mod number;
 pub mod output;
 mod panics;

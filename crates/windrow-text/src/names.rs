@@ -1,6 +1,6 @@
 //! The names of the tokenizers that come with windrow, and what is meant by others.
 
-use windrow_core::store::difference;
+use windrow_core::near::difference;
 
 /// The built-in tokenizers, by name.
 pub const NAMES: &[&str] = &["bytes", "cl100k_base", "deepseek_v3", "gpt2", "llama3", "o200k_base"];

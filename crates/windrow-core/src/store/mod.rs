@@ -58,7 +58,7 @@ pub use kept::changed_ns;
 pub use kept::{if_kept, kept, modified_ns};
 pub use map::Map;
 pub use memory::Memory;
-pub use near::{difference, with_near_name};
+pub use near::with_near_name;
 pub use noting::{Noted, Noting};
 pub use pages::memory_for_pages;
 pub use pipe::{Pipe, is_read_once};

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::home;
 use crate::error::{Error, Kind};
+use crate::near::difference;
 
 /// Adds to an error that `path` is not there which name beside it is nearly the same.
 #[must_use]
@@ -48,38 +49,6 @@ fn near_name(path: &Path) -> Option<String> {
         .filter(|(_, name)| at(name).exists())
         .min()?;
     Some(at(&near.1).display().to_string())
-}
-
-/// How many letters of a name to change, add, leave out or exchange with the next, in any case; `None` for more than a third of
-/// them. A name without its suffix, or with another one, is near as well.
-#[must_use]
-pub fn difference(a: &str, b: &str) -> Option<usize> {
-    let (a, b) = (a.to_lowercase(), b.to_lowercase());
-    let stem = |name: &str| name.split_once('.').map_or(name, |(stem, _)| stem).to_string();
-    let size = a.chars().count().max(b.chars().count());
-    let found = edits(&a, &b);
-    if found * 3 <= size {
-        return Some(found);
-    }
-    (stem(&a) == stem(&b) && !stem(&a).is_empty()).then_some(size)
-}
-
-fn edits(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let (mut before, mut row): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
-    for i in 0..a.len() {
-        let mut next = vec![i + 1];
-        for j in 0..b.len() {
-            let changed = row[j] + usize::from(a[i] != b[j]);
-            let mut least = changed.min(row[j + 1] + 1).min(next[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                least = least.min(before[j - 1] + 1);
-            }
-            next.push(least);
-        }
-        before = std::mem::replace(&mut row, next);
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A module, and the modules it may name besides `error`, `array`, `number`, `record`, `row`, `secrets`, `touch` and `watch`,
+/// A module, and the modules it may name besides `error`, `array`, `near`, `number`, `record`, `row`, `secrets`, `touch` and `watch`,
 /// which all may.
 const ARROWS: &[(&str, &[&str])] = &[
     ("error.rs", &[]),
     ("array.rs", &[]),
     ("record.rs", &[]),
+    ("near.rs", &[]),
     ("number.rs", &[]),
     ("row.rs", &[]),
     ("secrets.rs", &[]),
