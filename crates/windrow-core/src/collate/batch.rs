@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use crate::array::{Buffer, DType};
@@ -48,11 +49,25 @@ pub struct List {
     pub n_fields_before: usize,
 }
 
+/// How the fields that a layout fills become those of a batch, where they are not the same: some are filled in the batch itself, others
+/// in memory of one row, which the next row is filled in, too.
+#[derive(Debug)]
+pub(super) struct Staging {
+    /// What the layout fills, and what is made of that.
+    pub(super) filled: Arc<[Field]>,
+    /// Of each of them the field of the batch that it is; `None` of those that are filled in memory of one row.
+    pub(super) own: Vec<Option<usize>>,
+    /// What leaves.
+    pub(super) fields: Arc<[Field]>,
+}
+
 /// What leaves: named tensors `[rows, …]`, contiguous, 64-byte aligned, whose memory goes back to the pool on drop. Of a
 /// view of rows instead a record for each row, or stacked their columns: tensors, and lists of what is not numbers.
 pub struct Batch {
     fields: Arc<[Field]>,
+    // Those of the fields, then those of one row of what is staged.
     buffers: Vec<Buffer>,
+    staging: Option<Arc<Staging>>,
     rows: usize,
     pool: Option<Pool>,
     instead: Instead,
@@ -79,9 +94,26 @@ impl Batch {
     /// # Errors
     /// `Memory` when there is not so much.
     pub fn new(fields: Arc<[Field]>, rows: usize, pool: Option<&Pool>) -> Result<Self> {
+        Batch::with_staging(fields, None, rows, pool)
+    }
+
+    /// The same of fields that are made of others.
+    pub(super) fn staged(staging: &Arc<Staging>, rows: usize, pool: Option<&Pool>) -> Result<Self> {
+        Batch::with_staging(staging.fields.clone(), Some(staging.clone()), rows, pool)
+    }
+
+    fn with_staging(
+        fields: Arc<[Field]>,
+        staging: Option<Arc<Staging>>,
+        rows: usize,
+        pool: Option<&Pool>,
+    ) -> Result<Self> {
+        let of_one_row = staging.iter().flat_map(|staging| staging.filled.iter().zip(&staging.own));
+        let of_one_row = of_one_row.map(|(field, own)| (field, usize::from(own.is_none())));
+        let sizes = || fields.iter().map(|field| (field, rows)).chain(of_one_row.clone());
         let mut buffers = pool.map(Pool::take).unwrap_or_default();
-        buffers.resize_with(fields.len(), || Buffer::zeroed(0));
-        for (buffer, field) in buffers.iter_mut().zip(fields.iter()) {
+        buffers.resize_with(sizes().count(), || Buffer::zeroed(0));
+        for (buffer, (field, rows)) in buffers.iter_mut().zip(sizes()) {
             let size = field.row_size().checked_mul(rows);
             if !size.is_some_and(|size| buffer.resize_within(size)) {
                 *buffer = size.and_then(Buffer::try_zeroed).ok_or_else(|| {
@@ -94,6 +126,7 @@ impl Batch {
         Ok(Batch {
             fields,
             buffers,
+            staging,
             rows,
             pool: pool.cloned(),
             instead: Instead::Nothing,
@@ -109,6 +142,7 @@ impl Batch {
         Batch {
             fields: Arc::new([]),
             buffers: Vec::new(),
+            staging: None,
             rows: records.len(),
             pool: None,
             values_size: records.iter().map(Value::size).sum(),
@@ -132,6 +166,7 @@ impl Batch {
         Batch {
             fields: Arc::new([]),
             buffers: Vec::new(),
+            staging: None,
             rows: self.rows,
             pool: None,
             instead: Instead::Nothing,
@@ -237,10 +272,15 @@ impl Batch {
         self.filled_text[1]
     }
 
+    // What a layout fills.
+    fn of_layout(&self) -> &[Field] {
+        self.staging.as_ref().map_or(&self.fields, |staging| &staging.filled)
+    }
+
     // Notes the values that one of its rows is made of.
     pub(crate) fn note_values(&mut self, n_values: u64) {
         let positions =
-            self.fields.first().and_then(|field| field.shape.first()).copied().unwrap_or(1) as u64;
+            self.of_layout().first().and_then(|field| field.shape.first()).copied().unwrap_or(1) as u64;
         self.filled[0] += n_values.min(positions);
         self.filled[1] += positions;
     }
@@ -305,10 +345,20 @@ pub struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// The row's bytes of field number `field`.
+    // The buffer that a field is filled in, and where the row is there.
+    fn place(&self, field: usize) -> (usize, Range<usize>) {
+        let size = self.batch.of_layout()[field].row_size();
+        let own = self.batch.staging.as_ref().map_or(Some(field), |staging| staging.own[field]);
+        match own {
+            Some(own) => (own, self.row * size..(self.row + 1) * size),
+            None => (self.batch.fields.len() + field, 0..size),
+        }
+    }
+
+    /// The row's bytes of field number `field` of those that the layout fills.
     pub fn bytes(&mut self, field: usize) -> &mut [u8] {
-        let size = self.batch.fields[field].row_size();
-        &mut self.batch.buffers[field].bytes_mut()[self.row * size..][..size]
+        let (buffer, place) = self.place(field);
+        &mut self.batch.buffers[buffer].bytes_mut()[place]
     }
 
     /// The row's numbers of field number `field`, whose dtype must have the size of `T`.
@@ -321,29 +371,47 @@ impl Row<'_> {
     /// # Panics
     /// When a field is in `fields` twice, or is not a field of the batch.
     pub fn several<const N: usize>(&mut self, fields: [usize; N]) -> [&mut [u8]; N] {
-        let sizes = fields.map(|field| self.batch.fields[field].row_size());
-        let buffers = self.batch.buffers.get_disjoint_mut(fields).expect("fields of the batch, each once");
-        let mut number = 0;
+        let places = fields.map(|field| self.place(field));
+        self.at(places)
+    }
+
+    /// The row's bytes of a field that is staged, and of the one of the batch that is made of it.
+    pub(super) fn staged(&mut self, filled: usize, field: usize) -> [&mut [u8]; 2] {
+        let size = self.batch.fields[field].row_size();
+        let places = [self.place(filled), (field, self.row * size..(self.row + 1) * size)];
+        self.at(places)
+    }
+
+    fn at<const N: usize>(&mut self, places: [(usize, Range<usize>); N]) -> [&mut [u8]; N] {
+        let buffers = places.each_ref().map(|(buffer, _)| *buffer);
+        let buffers = self.batch.buffers.get_disjoint_mut(buffers).expect("fields of the batch, each once");
+        let mut places = places.into_iter();
         buffers.map(|buffer| {
-            let size = sizes[number];
-            number += 1;
-            &mut buffer.bytes_mut()[self.row * size..][..size]
+            let place = places.next().map_or(0..0, |(_, place)| place);
+            &mut buffer.bytes_mut()[place]
         })
+    }
+
+    /// Its number in the batch.
+    pub(super) fn number(&self) -> usize {
+        self.row
     }
 
     /// dtype of field number `field`.
     pub fn dtype(&self, field: usize) -> DType {
-        self.batch.fields[field].dtype
+        self.batch.of_layout()[field].dtype
     }
 
     /// Notes how many frames and bytes of text fill the row, and places along the fields that hold them.
     pub(super) fn note(&mut self, frames: (usize, usize), text: (usize, usize)) {
         self.is_noted = true;
-        for (filled, (n_values, field)) in
-            [(&mut self.batch.filled, frames), (&mut self.batch.filled_text, text)]
+        let positions = |field: usize| self.batch.of_layout()[field].shape.first().copied().unwrap_or(1);
+        let [of_frames, of_text] = [frames.1, text.1].map(positions);
+        for (filled, n_values, positions) in
+            [(&mut self.batch.filled, frames.0, of_frames), (&mut self.batch.filled_text, text.0, of_text)]
         {
             filled[0] += n_values as u64;
-            filled[1] += self.batch.fields[field].shape.first().copied().unwrap_or(1) as u64;
+            filled[1] += positions as u64;
         }
     }
 

@@ -210,6 +210,10 @@ impl Collate for Beside {
         Ok(())
     }
 
+    fn ignored_label(&self) -> Option<i64> {
+        self.inner.ignored_label()
+    }
+
     fn describe(&self) -> String {
         let names: Vec<&str> = self.fields.iter().map(|field| field.name()).collect();
         format!("{},beside={}{}", self.inner.describe(), names.join("+"), self.covariates.describe())

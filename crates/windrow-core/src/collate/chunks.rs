@@ -309,6 +309,12 @@ impl Collate for Chunks {
         }
     }
 
+    fn ignored_label(&self) -> Option<i64> {
+        let RowShape { labels, dtype, ignored, ignores, is_masked, .. } = self.shape;
+        let is_said = !is_masked || labels.say_learned(dtype) || (ignores && labels == Labels::Next);
+        is_said.then_some(ignored)
+    }
+
     fn in_context(&self, context: Context) -> Result<Arc<dyn Collate>> {
         Ok(Arc::new(self.of_rank(context)?))
     }
@@ -320,7 +326,7 @@ impl Collate for Chunks {
         let [learned, labels_field] = [Part::Masks, Part::Labels].map(|part| self.field_of(part));
         let is_ignored = match labels {
             Labels::Next => ignores && track.is_some(),
-            Labels::Same => is_masked && dtype.is_integer(),
+            Labels::Same => is_masked && labels.say_learned(dtype),
             Labels::None => false,
         };
         let ignoring = labels_field.filter(|_| is_ignored);

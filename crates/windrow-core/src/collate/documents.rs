@@ -327,6 +327,10 @@ impl Collate for Documents {
         Ok(())
     }
 
+    fn ignored_label(&self) -> Option<i64> {
+        Some(self.layout.ignore_index)
+    }
+
     fn in_context(&self, context: Context) -> Result<Arc<dyn Collate>> {
         Err(not_filled(context, 1))
     }

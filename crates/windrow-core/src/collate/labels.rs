@@ -31,6 +31,11 @@ impl Labels {
         usize::from(self == Labels::Next)
     }
 
+    /// Whether labels of this dtype are [`Labels::IGNORED`] wherever they are not learned.
+    pub(super) fn say_learned(self, dtype: DType) -> bool {
+        self == Labels::Same && dtype.is_integer()
+    }
+
     /// What tells a layout with these labels from one with the values after.
     pub(super) fn described(self) -> &'static str {
         match self {

@@ -10,12 +10,14 @@ mod chunks;
 mod codes;
 mod context;
 mod covariates;
+mod derived;
 mod documents;
 mod labels;
 mod learned;
 mod missing;
 mod moments;
 mod next_token;
+mod outputs;
 mod pairs;
 mod raw;
 mod rows;
@@ -37,6 +39,8 @@ pub use labels::Labels;
 pub use learned::{LOSS_MASK_TRACK, LOSS_TRACK, is_mask, learned, mask_columns};
 pub use moments::Moment;
 pub use next_token::NextToken;
+pub use outputs::OutputOptions;
+pub(crate) use outputs::Outputs;
 pub use pairs::Pairs;
 pub use raw::Raw;
 pub use rows::Rows;
@@ -102,6 +106,11 @@ pub trait Collate: Send + Sync {
     /// longest over all ranks, so that they agree. None where there are no such lengths.
     fn buckets(&self) -> &[u64] {
         &[]
+    }
+
+    /// The label of what is not learned, where labels say everywhere whether they are: a mask can be made of them.
+    fn ignored_label(&self) -> Option<i64> {
+        None
     }
 
     /// This layout with rows as long as the longest of their batch, where it can have them so and does not.

@@ -219,6 +219,11 @@ impl Collate for NextToken {
         self.to_longest.then(|| filled.clamp(1, self.length as u64))
     }
 
+    // Without masks, all are learned.
+    fn ignored_label(&self) -> Option<i64> {
+        (self.mask == Mask::None).then_some(Labels::IGNORED)
+    }
+
     fn fill(&self, sample: &Sample<'_>, row: &mut Row<'_>, scratch: &mut Scratch) -> Result<()> {
         let channels = self.channels.unwrap_or(1);
         let size = self.dtype.size() * channels;

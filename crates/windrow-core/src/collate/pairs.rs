@@ -263,6 +263,10 @@ impl Collate for Pairs {
         Ok(())
     }
 
+    fn ignored_label(&self) -> Option<i64> {
+        self.labels.say_learned(self.dtype).then_some(Labels::IGNORED)
+    }
+
     fn describe(&self) -> String {
         let nan = if self.mask_nan { ",nan=mask+inf" } else { "" };
         let buckets: Vec<_> = self.buckets.iter().map(usize::to_string).collect();

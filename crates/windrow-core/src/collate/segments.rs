@@ -236,6 +236,10 @@ impl Collate for Segments {
         Err(not_filled(context, 1))
     }
 
+    fn ignored_label(&self) -> Option<i64> {
+        self.labels.say_learned(self.dtype).then_some(Labels::IGNORED)
+    }
+
     fn describe(&self) -> String {
         let labels = self.labels.described();
         let fields = if self.is_chosen { described(&self.fields) } else { String::new() };

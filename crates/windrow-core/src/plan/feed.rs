@@ -4,7 +4,9 @@ use std::iter;
 use std::sync::Arc;
 
 use crate::array::{DType, reserve};
-use crate::collate::{Batch, Chunk, Collate, Context, Field, Pool, Sample, Scratch, place_of};
+use crate::collate::{
+    Batch, Chunk, Collate, Context, Field, OutputOptions, Outputs, Pool, Sample, Scratch, place_of,
+};
 use crate::error::{Error, Kind, Place, Result};
 use crate::record::{Draw, Pass, Piece, Span};
 use crate::row::Value;
@@ -25,6 +27,8 @@ pub struct Feed {
     is_far: bool,
     stores: StoreSet,
     has_part_ids: bool,
+    /// How the fields leave, where that is not as the layout fills them.
+    outputs: Option<Arc<Outputs>>,
     numbering: Numbering,
     /// Records of the source for each record of the data set, where they are its channels.
     channels: Option<u64>,
@@ -51,6 +55,7 @@ impl Feed {
             is_far,
             stores: StoreSet::default(),
             has_part_ids: false,
+            outputs: None,
             numbering: Numbering::default(),
             channels: None,
             tensors: 0,
@@ -150,6 +155,34 @@ impl Feed {
         } else {
             Ok(Feed { has_part_ids: true, ..self })
         }
+    }
+
+    /// Gives the fields of batches other names and dtypes. Called last: what the layout is decides which it has.
+    ///
+    /// # Errors
+    /// `Config` for a view of rows, for names that it does not have, that two fields would have, and dtypes that fields cannot have.
+    pub fn with_outputs(self, options: &OutputOptions) -> Result<Feed> {
+        if self.collate.rows().is_some() {
+            let error =
+                Error::config("@names@ and @dtypes@ of a view of rows, whose batches hold what is stored");
+            return Err(error.field("names").hint("rename columns in @collate@"));
+        }
+        let fields = self.with_part(self.collate.fields(&mut iter::empty())?);
+        let outputs = Outputs::new(options.clone(), &fields, self.collate.ignored_label())?;
+        Ok(Feed { outputs: Some(Arc::new(outputs)), ..self })
+    }
+
+    /// The fields that leave, by name and dtype, where these are not the layout's.
+    pub fn outputs(&self) -> Option<String> {
+        self.outputs.as_ref().map(ToString::to_string)
+    }
+
+    // What a batch has beside what the layout fills.
+    fn with_part(&self, fields: Arc<[Field]>) -> Arc<[Field]> {
+        if !self.has_part_ids {
+            return fields;
+        }
+        fields.iter().cloned().chain([Field::new(PART, DType::I32, [])]).collect()
     }
 
     /// The words of the layout of its batches.
@@ -402,7 +435,8 @@ impl Workspace {
 
     fn assemble(&mut self, feeds: &[Feed], pool: Option<&Pool>) -> Result<Batch> {
         refuse_apart(feeds, self.rows.iter().map(|row| row.feed))?;
-        let collate = feeds[self.rows.first().map_or(0, |r| r.feed)].collate.as_ref();
+        let first = &feeds[self.rows.first().map_or(0, |r| r.feed)];
+        let collate = first.collate.as_ref();
         if let Some(layout) = collate.rows() {
             if self.of_records {
                 return Ok(Batch::of_records(self.records(feeds)?));
@@ -419,19 +453,13 @@ impl Workspace {
         let samples = || samples(feeds, rows, (pieces, chunks), *by_record);
         let longest = longest.as_ref().map(std::slice::from_ref);
         let longest = samples().next().zip(longest).map(|(first, pieces)| Sample { pieces, ..first });
-        let mut fields = collate.fields(&mut samples().chain(longest))?;
-        let has_part_ids = feeds.first().is_some_and(|feed| feed.has_part_ids);
-        if has_part_ids {
-            fields = fields.iter().cloned().chain([Field::new(PART, DType::I32, [])]).collect();
-        }
-        let part = fields.len() - usize::from(has_part_ids);
-        let mut batch = Batch::new(fields, rows.len(), pool)?;
-        if has_part_ids {
-            let numbers = bytemuck::cast_slice_mut::<u8, i32>(batch.bytes_mut(part));
-            for (number, row) in numbers.iter_mut().zip(rows.iter()) {
-                *number = row.feed as i32;
-            }
-        }
+        let fields = first.with_part(collate.fields(&mut samples().chain(longest))?);
+        let part = first.has_part_ids.then(|| fields.len() - 1);
+        let outputs = first.outputs.as_ref().map(|outputs| outputs.fitting(&fields));
+        let mut batch = match &outputs {
+            None => Batch::new(fields, rows.len(), pool)?,
+            Some(outputs) => outputs.batch(rows.len(), pool)?,
+        };
         let mut ahead = samples().skip(1);
         for (i, sample) in samples().enumerate() {
             // While this row is copied, the next one comes from memory.
@@ -440,7 +468,13 @@ impl Workspace {
             }
             let feed = &feeds[rows[i].feed];
             let mut row = batch.row(i)?;
-            let filled = feed.collate.fill(&sample, &mut row, scratch);
+            let mut filled = feed.collate.fill(&sample, &mut row, scratch);
+            if let Some(part) = part {
+                row.numbers::<i32>(part)[0] = rows[i].feed as i32;
+            }
+            if let Some(outputs) = &outputs {
+                filled = filled.and_then(|()| outputs.finish(&mut row));
+            }
             filled.map_err(|e| feed.numbered(located(&sample, e)))?;
             if !row.is_noted() {
                 batch.note_values(sample.pieces.iter().map(|piece| piece.len()).sum());

@@ -35,7 +35,7 @@ pub use step::{LastBatch, Step, Steps};
 pub use trace::{Found, Traced};
 
 use crate::array::reserve;
-use crate::collate::{Batch, Context, Pool};
+use crate::collate::{Batch, Context, OutputOptions, Pool};
 use crate::error::{Error, Result};
 use crate::sampler::{Sampler, Skipping, Turn};
 use crate::source::{StoreSet, Traffic, whole};
@@ -154,6 +154,19 @@ impl Plan {
             return Ok(self);
         }
         let feeds: Result<Vec<Feed>> = self.feeds.into_iter().map(|feed| feed.in_context(context)).collect();
+        Ok(Plan { feeds: feeds?, ..self })
+    }
+
+    /// Gives the fields of batches other names and dtypes. It decides nothing: the plan is called the same, and a run continues with others.
+    ///
+    /// # Errors
+    /// `Config` for views of rows, for names that no field has, that two fields would have, and dtypes that fields cannot have.
+    pub fn with_outputs(self, options: &OutputOptions) -> Result<Plan> {
+        if options.is_empty() {
+            return Ok(self);
+        }
+        let feeds: Result<Vec<Feed>> =
+            self.feeds.into_iter().map(|feed| feed.with_outputs(options)).collect();
         Ok(Plan { feeds: feeds?, ..self })
     }
 
