@@ -3,11 +3,11 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use windrow_core::collate::Context;
+use windrow_core::collate::{Context, OutputOptions};
 use windrow_core::loader::{BatchSize, Loader, Options};
 use windrow_core::plan::{Balance, LastBatch, Plan, Steps};
 use windrow_core::sampler::{Budget, Order, RowLengths, Shard};
-use windrow_core::{Error, Result};
+use windrow_core::{DType, Error, Result};
 
 use crate::mix::Mixture;
 use crate::mix::batches::Batches;
@@ -42,6 +42,7 @@ pub struct LoaderBuilder {
     context: Option<(u64, u64)>,
     balance: Option<Balance>,
     accumulate: u64,
+    outputs: OutputOptions,
 }
 
 #[derive(Clone, Debug)]
@@ -82,6 +83,7 @@ impl LoaderBuilder {
             context: None,
             balance: None,
             accumulate: 1,
+            outputs: OutputOptions::default(),
         }
     }
 
@@ -287,6 +289,39 @@ impl LoaderBuilder {
         self
     }
 
+    /// What fields of a batch are called: `None` leaves one out, and those that are not named keep their names. Three may be named that
+    /// are made of others, int32: `loss_masks`, 1 where `labels` are not what a loss ignores; `segments`, `segment_ids` from 1 on, 0 in
+    /// padding; `seq_lens`, the differences of `cu_seqlens`, zeros behind. They decide no plan, and are no part of the recipe.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("tokens.bin");
+    /// use windrow::DType;
+    ///
+    /// std::fs::write(&path, [5, 0, 6, 7u32].map(u32::to_le_bytes).concat()).unwrap();
+    /// let view = windrow::open(&path)?.pack(windrow::Pack::new(3).eos(0).documents(Default::default()))?;
+    /// let names = [("input_ids", Some("tokens")), ("loss_masks", Some("loss_mask")), ("cu_seqlens", None)];
+    /// let loader = view.loader().rank(0, 1).names(names).dtypes([("loss_masks", DType::F32)]);
+    /// let batch = loader.build()?.next_batch().unwrap()?;
+    /// assert_eq!(batch.get::<i64>("tokens")?, [5, 0, 6]);
+    /// assert_eq!(batch.get::<f32>("loss_mask")?, [1.0, 0.0, 1.0]); // After the end of a document.
+    /// # Ok::<(), windrow::Error>(())
+    /// ```
+    #[must_use]
+    pub fn names<'n>(mut self, names: impl IntoIterator<Item = (&'n str, Option<&'n str>)>) -> Self {
+        let pair = |(ours, name): (&str, Option<&str>)| (ours.to_string(), name.map(str::to_string));
+        self.outputs.names = names.into_iter().map(pair).collect();
+        self
+    }
+
+    /// The dtypes of fields, by the names that the view gives them. A number that its dtype does not hold is an error of its batch.
+    /// They decide no plan, and are no part of the recipe.
+    #[must_use]
+    pub fn dtypes<'n>(mut self, dtypes: impl IntoIterator<Item = (&'n str, DType)>) -> Self {
+        self.outputs.dtypes = dtypes.into_iter().map(|(ours, dtype)| (ours.to_string(), dtype)).collect();
+        self
+    }
+
     /// The names of a mixture's parts, in the order of their numbers; none of a view by itself.
     pub fn part_names(&self) -> &[String] {
         match &self.from {
@@ -298,7 +333,7 @@ impl LoaderBuilder {
     /// The pure function without the loader.
     ///
     /// # Errors
-    /// `Config` where blocks do not fit the view or its number of samples, or a context group its rows; `Mismatch` when the views of a mixture have different
+    /// `Config` where blocks do not fit the view or its number of samples, a context group its rows, or names and dtypes its fields; `Mismatch` when the views of a mixture have different
     /// tensors.
     pub fn plan(&self) -> Result<Plan> {
         let orders = self.orders()?;
@@ -321,6 +356,11 @@ impl LoaderBuilder {
         let plan = plan.skipping(&self.skip)?.mapped(self.map_name.as_deref())?;
         let given = self.balance.as_ref().map(|_| self.tokens.given(self.parts()));
         let plan = plan.balanced(self.balance.clone(), given.transpose()?.flatten());
+        self.divided(plan)?.with_outputs(&self.outputs)
+    }
+
+    // The plan of a rank of a context group.
+    fn divided(&self, plan: Plan) -> Result<Plan> {
         let Some((rank, size)) = self.context else { return Ok(plan) };
         let context = Context::new(rank, size)?;
         self.parts().iter().try_for_each(|samples| samples.recipe().view.check_context(context))?;

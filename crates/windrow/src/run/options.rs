@@ -45,6 +45,10 @@ pub static LOADER: &[OptionRow] = option_rows! {
     num_threads: Takes::Number("N");
     /// Name of the function that rows go through: states of another name are refused.
     map_name: Takes::Text("NAME");
+    /// What fields of a batch are called, by what the view calls them.
+    names: Takes::Pairs;
+    /// The dtypes of fields, by what the view calls them.
+    dtypes: Takes::Pairs;
     /// Batches kept ready.
     prefetch: Takes::Number("N"), or 4;
 };

@@ -39,6 +39,8 @@ mod names;
 #[cfg(test)]
 mod neighbours;
 #[cfg(test)]
+mod outputs;
+#[cfg(test)]
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(test)]
