@@ -21,7 +21,7 @@ OF_PYTHON = {"dtype", "seed", "scaler_name"}
 # What only a program holds: functions, groups of processes, lists of records, arrays.
 LOADER_OF_PYTHON = {"view", "group", "whole", "skip", "exclude", "framework", "pin_memory", "dtype", "collate", "map"}
 # What a run has, and a plan, which the command shows, does not.
-OF_A_RUN = {"rank", "world_size", "epochs", "num_threads", "prefetch"}
+OF_A_RUN = {"rank", "world_size", "epochs", "num_threads", "prefetch", "names", "dtypes"}
 TOKENIZE_OF_PYTHON = {
     "inputs", "out", "text_function", "vocab_size", "overwrite", "num_threads", "allow_empty", "fsync", "progress", "store_options",
     "timeout", "options",

@@ -187,6 +187,8 @@ class Loader:
         collate: Callable[[Any], Any] | None = None,
         map: Callable[[Any, np.random.Generator], Any] | None = None,
         map_name: str | None = None,
+        names: Mapping[str, str | None] | None = None,
+        dtypes: Mapping[str, _DType] | None = None,
         balance: Literal["tokens", "attention"]
         | SupportsIndex
         | Callable[[npt.NDArray[np.int64]], SupportsIndex]

@@ -50,6 +50,8 @@ def _new(
     collate: Callable[[Any], Any] | None = None,
     map: Callable[[Any, Generator], Any] | None = None,
     map_name: str | None = None,
+    names: Mapping[str, str | None] | None = None,
+    dtypes: Mapping[str, _DType] | None = None,
     balance: Literal["tokens", "attention"] | SupportsIndex | Callable[[npt.NDArray[np.int64]], SupportsIndex] | None = None,
     accumulate: SupportsIndex = 1,
 ) -> Loader:
@@ -108,6 +110,12 @@ def _new(
             the same keys become a dict: numbers and arrays of one shape and dtype are stacked, anything else is a list. Numbers
             and arrays by themselves are stacked; other results are a list.
         map_name: a name for ``map`` in the plan: a state of a run with another name is refused. The function itself decides no plan.
+        names: dict of field → what it is called in a batch; None leaves it out, and fields that are not in it keep their names. Three may
+            be in it that are made of others, int32: ``loss_masks``, 1 where ``labels`` are not the label that a loss ignores, of a
+            view that has none; ``segments``, ``segment_ids`` from 1 on, 0 in padding; ``seq_lens``, the differences of
+            ``cu_seqlens``, zeros behind. No part of the plan.
+        dtypes: dict of field, as the view calls it or as one of the three, → its dtype in a batch, also where ``dtype`` is given. No part of
+            the plan.
         balance: deals the rows of a global batch to ranks so that all cost about the same, the same number to each; together they are
             the rows of one rank. By the lengths L of the documents in a row, with their EOS tokens: ``"tokens"``: their sum; a whole
             number a: the sum of a·L + L², as attention within documents costs where a is 6 times the hidden size;
@@ -121,6 +129,9 @@ def _new(
     Raises:
         ConfigError: options that would never give a batch; ``context`` of rows of several lengths, of a length that ``2 * size`` does not
             divide, or of documents whose ``multiple`` it does not divide; ``context`` with ``map``.
+        ConfigError: ``names`` or ``dtypes`` of a field that the view does not have, of ``rows``, or with ``map`` or ``collate``; two fields
+            of one name; whole numbers of fractions.
+        CorruptError: at a batch: a number that the field's dtype does not hold; the message names field, row and number.
         ConfigError: ``balance`` of a view whose rows cost the same, or of data that is one
             record; ranks that do not divide the rows of a balanced batch, also at the first batch.
         ConfigError: a ``for`` after the last of ``epochs``; at the first batch: initialised groups, or ``torch.distributed``
@@ -149,6 +160,10 @@ def _new(
     ...     return row["input_ids"][start : start + 4]
     >>> next(wr.Loader(view, batch_size=4, seed=7, map=crop)).shape
     (4, 4)
+    >>> names = {"input_ids": "tokens", "loss_masks": "loss_mask"}
+    >>> batch = next(wr.Loader(view, batch_size=4, names=names, dtypes={"loss_masks": "float32"}))
+    >>> list(batch), batch["loss_mask"].dtype
+    (['tokens', 'labels', 'loss_mask'], dtype('float32'))
     """
     given = locals()
     return _native._loader(given.pop("view"), given)

@@ -13,16 +13,20 @@ from windrow.failure import failure
 __all__ = ["varlen"]
 
 # Fields with one number for each position.
-_PER_POSITION = ("input_ids", "labels", "loss_masks", "position_ids", "segment_ids")
+_PER_POSITION = ("input_ids", "labels", "loss_masks", "position_ids", "segment_ids", "segments")
 
 
-def varlen(batch: Mapping[str, Any], names: Literal["transformers"] | None = None, *, context: int = 1) -> dict[str, Any]:
+def varlen(
+    batch: Mapping[str, Any], names: Mapping[str, str | None] | Literal["transformers"] | None = None, *, context: int = 1
+) -> dict[str, Any]:
     """A batch of ``pack(documents=True)`` or ``bins`` as one row without padding.
 
-    Gives ``input_ids``, ``labels``, ``loss_masks``, ``position_ids`` and ``segment_ids``, as far as the batch has them, each
+    Gives ``input_ids``, ``labels``, ``loss_masks``, ``position_ids``, ``segment_ids`` and ``segments``, as far as the batch has them, each
     ``[total]``, on their device; ``cu_seqlens`` int32 ``[documents + 1]``, where each begins and the end; and ``max_seqlen``, an
     ``int``. ``flash_attn_varlen_func(q, k, v, cu, cu, longest, longest, causal=True)`` takes them as they are, with q, k and v
     ``[total, heads, width]``. Full rows are not copied. NumPy arrays become tensors.
+
+    Of a batch of ``Loader(names=)``, give the same ``names``: fields are found, and given, by what they are called there.
 
     With ``names="transformers"`` it is what Hugging Face's causal models with flash attention take, as ``model(**row, use_cache=False)``:
     ``input_ids``, ``labels`` and ``position_ids`` int64 ``[1, total]``, ``cu_seq_lens_q`` and ``cu_seq_lens_k`` int32
@@ -50,19 +54,22 @@ def varlen(batch: Mapping[str, Any], names: Literal["transformers"] | None = Non
     >>> row["labels"].tolist(), row["position_ids"].tolist(), row["max_length_q"]
     ([[-100, 6, 0, -100, -100, 9, 0, -100]], [[0, 1, 2, 0, 0, 1, 2, 0]], 3)
     """
-    if names not in (None, "transformers"):
-        raise failure(ConfigError, f"names={names!r}", hint='names="transformers", or None')
+    called = names if isinstance(names, Mapping) else {}
+    if not (isinstance(names, Mapping) or names in (None, "transformers")):
+        raise failure(ConfigError, f"names={names!r}", hint='names="transformers", the names= of a loader, or None')
+    theirs = {ours: called.get(ours, ours) for ours in (*_PER_POSITION, "cu_seqlens")}
+    batch = {ours: batch[name] for ours, name in theirs.items() if name in batch}
     if "cu_seqlens" not in batch:
         raise failure(
             ConfigError,
             "the batch has no cu_seqlens: nothing says where its documents begin",
-            hint="cut it with pack(length, documents=True) or bins(length)",
+            hint="cut it with pack(length, documents=True) or bins(length); of a loader with names=, give varlen the same names",
         )
     ends = torch.as_tensor(batch["cu_seqlens"])
     if ends.dim() != 2:
         raise failure(ConfigError, "one sample, expected a batch", hint="take batches of a loader, or of view.batch([…])")
     longest = max((torch.as_tensor(batch[name]).shape[1] for name in _PER_POSITION if name in batch), default=0)
-    if len(ends) and longest and (int(ends.max()) > longest * context or (names and context > 1)):
+    if len(ends) and longest and (int(ends.max()) > longest * context or (names == "transformers" and context > 1)):
         raise failure(
             ConfigError,
             f"rows of {longest} positions whose documents end at {int(ends.max())}: the part of a rank of a context group",
@@ -79,7 +86,9 @@ def varlen(batch: Mapping[str, Any], names: Literal["transformers"] | None = Non
             is_real = torch.arange(values.shape[1], device=values.device) < (ends[:, -1:] // context).to(values.device)
             out[name] = values.flatten() if bool(is_real.all()) else values[is_real]
     out |= {"cu_seqlens": cu_seqlens, "max_seqlen": int(lengths.max()) if len(lengths) else 0}
-    return out if names is None else _of_transformers(out, lengths)
+    if names == "transformers":
+        return _of_transformers(out, lengths)
+    return {called.get(ours) or ours: values for ours, values in out.items()}
 
 
 def _of_transformers(row: dict[str, Any], lengths: torch.Tensor) -> dict[str, Any]:

@@ -9,6 +9,7 @@ pub(crate) mod delivery;
 pub(crate) mod exclude;
 pub(crate) mod lengths;
 pub(crate) mod mapped;
+pub(crate) mod outputs;
 pub(crate) mod ranks;
 pub(crate) mod running;
 pub(crate) mod seqax;
@@ -34,6 +35,7 @@ use crate::python::error::{OrRaise, raise};
 use crate::python::framework::Framework;
 use crate::python::given::given;
 use crate::python::json;
+use crate::python::mapping::Mapping;
 use crate::python::options::Count;
 use crate::python::said::class_of;
 use crate::python::{near, shown};
@@ -62,22 +64,25 @@ impl Loader {
         let context = self.running().builder(py)?.context_group();
         let context =
             context.map_or(String::new(), |(rank, size)| format!(", rank {rank} of {size} of each row"));
+        let outputs = plan.feeds().first().and_then(|feed| feed.outputs());
         let in_epoch = match py.detach(|| steps.in_epoch(plan.sampler(), epoch)) {
             Some(n) => format!("{} batches", shown::count(n.saturating_mul(steps.micro_batches))),
             None => "no end".to_string(),
         };
-        Ok(vec![
-            ("view", views.join(" + ")),
-            (
+        let shown = [
+            Some(("view", views.join(" + "))),
+            outputs.map(|fields| ("fields", fields)),
+            Some((
                 "batch",
                 format!("{rows} rows, rank {} of {} ({by}){context}", shard.rank(), shard.world_size()),
-            ),
-            ("order", format!("{}, seed {}", plan.sampler().describe(), plan.seed())),
-            (
+            )),
+            Some(("order", format!("{}, seed {}", plan.sampler().describe(), plan.seed()))),
+            Some((
                 "epoch",
                 format!("{epoch}, {} samples delivered; an epoch has {in_epoch}", shown::count(samples)),
-            ),
-        ])
+            )),
+        ];
+        Ok(shown.into_iter().flatten().collect())
     }
 }
 
@@ -483,6 +488,8 @@ given! {
         collate: Option<Py<PyAny>>,
         map: Option<Bound<'py, PyAny>>,
         map_name: Option<String>,
+        names: Option<Mapping<'py>>,
+        dtypes: Option<Mapping<'py>>,
         balance: Option<Bound<'py, PyAny>>,
         accumulate: Count,
     }
@@ -534,6 +541,9 @@ pub(crate) fn _loader(
         Some(given) => builder.context(context(given)?),
         None => builder,
     };
+    let functions = [("map", given.map.is_some()), ("collate", given.collate.is_some())];
+    let function = functions.into_iter().find_map(|(name, is_given)| is_given.then_some(name));
+    let builder = outputs::of(py, builder, [&given.names, &given.dtypes], function)?;
     if let (None, Some(name)) = (&given.map, &given.map_name) {
         let error = Error::config(format!("map_name={name:?} names no function"));
         return Err(raise(py, &error.field("map_name").hint("give map= too")));
