@@ -1,5 +1,6 @@
 """How things are measured: in turns, as ratios."""
 
+import importlib.metadata
 import json
 import multiprocessing
 import os
@@ -21,6 +22,12 @@ def limit(*args):
     """Runs one command of windrow-limits."""
     out = subprocess.run([LIMITS, *map(str, args)], check=True, capture_output=True, text=True)
     return json.loads(out.stdout)
+
+
+def versions(*packages):
+    """Of the installed packages among these."""
+    installed = {package.metadata["Name"]: package.version for package in importlib.metadata.distributions()}
+    return {name: installed[name] for name in packages if name in installed}
 
 
 def in_turns(passes, **measures):

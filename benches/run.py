@@ -18,6 +18,7 @@ q  packs of documents     r  a mixture of 100 parts in 10 phases
 s  documents in a new order in every epoch
 t  batches of equal cost: waiting and padding
 u  JPEGs through a function
+w  a mixture of 35 domains on one rank of 64
 x  chosen records: a comparison, a mask, batches of them
 """
 
@@ -33,6 +34,7 @@ import chosen
 import codec
 import codes
 import documents
+import domains
 import far
 import flat_tokens
 import formats
@@ -71,6 +73,7 @@ QUESTIONS = {
     "s": reshuffle.bench_s,
     "t": balance.bench_t,
     "u": pictures.bench_u,
+    "w": domains.bench_w,
     "x": chosen.bench_x,
 }
 

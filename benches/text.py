@@ -12,6 +12,7 @@ import tokenizers
 import windrow as wr
 from data import jsonl, sources
 from measure import DATA, TINY, in_turns, limit, table, warm
+from tokenized import bench_on_disk
 
 
 def package(path, name):
@@ -77,7 +78,7 @@ def bench_d(passes, seconds):
         }
         found = in_turns(passes, **measures)
         result[label] = table(f"(d) bytes of text/s, {label}", found, "limit: bare tokenizer, 2 threads")
-    return result
+    return result | {"on disk": bench_on_disk(passes)}
 
 
 if __name__ == "__main__":
