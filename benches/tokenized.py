@@ -71,7 +71,7 @@ def gigatoken(name, out):
 def encode(line):
     """What a worker of Megatron-LM's preprocessing does with a line."""
     ids = encode.tokenizer.tokenize(json.loads(line)["text"])
-    return ids, [len(ids)]
+    return ids, [len(ids)] if ids else []
 
 
 def load(folder):
