@@ -20,7 +20,7 @@ RANKS, BATCH, SEED = 64, 16, 1
 # As MaxText's configuration has them: of each domain, or of the mixture.
 READ = grain.ReadOptions(num_threads=16, prefetch_buffer_size=500)
 ALONE = grain.ReadOptions(num_threads=0, prefetch_buffer_size=0)
-FIRST, MEASURED, CHECKED = 100, 500, 200
+FIRST, MEASURED, CHECKED = 100, 300, 200
 FOLDER = DATA / f"domains-{DOMAINS}"
 
 

@@ -15,7 +15,7 @@ from data import sources
 from measure import DATA, TINY, in_turns, table, versions
 
 # Of a program tens of times slower, a part of the text is enough.
-THREADS, SIZE, PART = 2, 120_000_000, 10_000_000
+THREADS, SIZE, PART = 2, 120_000_000, 5_000_000
 CL100K = "cl100k_base"
 FOLDER = DATA / "tokenized"
 
