@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # As maturin says it: the module is not linked with Python's own library, which may not be there.
 export PYO3_BUILD_EXTENSION_MODULE := 1
 
-.PHONY: demo test test-all test-features test-frameworks test-peers test-engines test-notebooks check bench pictures notebooks site torture dist licences py module rust-test python-test fuzz-check clean
+.PHONY: demo test test-all test-features test-frameworks test-peers test-engines test-notebooks test-trainers check bench pictures notebooks site torture dist licences py module rust-test python-test fuzz-check clean
 
 # The main job on the sample corpus: prepare, inspect, feed, stop, resume. Only what it uses is built.
 demo:
@@ -23,7 +23,7 @@ demo:
 test: rust-test python-test
 
 # And those that .ci/run runs where what they test changed.
-test-all: test test-features test-frameworks test-engines test-notebooks fuzz-check
+test-all: test test-features test-frameworks test-engines test-notebooks test-trainers fuzz-check
 
 rust-test:
 	cargo test --workspace --no-fail-fast
@@ -73,6 +73,15 @@ notebooks: py $(VENV)/notebooks/.installed
 $(VENV)/notebooks/.installed: python/requirements-notebooks.txt
 	rm -rf $(VENV)/notebooks
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --target $(VENV)/notebooks -r python/requirements-notebooks.txt
+	touch $@
+
+# Only examples/trainers, each in the trainer that it is for, whose packages are in a folder of their own.
+test-trainers: module $(VENV)/trainers/.installed
+	PYTHONPATH=$(abspath $(VENV))/trainers $(BIN)/python -m pytest -q -n auto --maxprocesses 2 python/tests/test_trainer_*.py
+
+$(VENV)/trainers/.installed: python/requirements-trainers.txt
+	rm -rf $(VENV)/trainers
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --no-deps --target $(VENV)/trainers -r python/requirements-trainers.txt
 	touch $@
 
 # The package in .venv as the tests use it. It is built beside the Rust tests, of what they are built of: by itself it would ask

@@ -26,8 +26,9 @@ import windrow as wr
 ROOT = Path(__file__).parents[2]
 # The torture's modules, which some tests call.
 sys.path.append(str(ROOT / "reliability"))
-# `make test-engines` and `make test-notebooks` install what these files need.
+# `make test-engines`, `make test-notebooks` and `make test-trainers` install what these files need.
 NEEDED = {"test_engines.py": "ray", "test_notebooks.py": "nbclient"}
+NEEDED |= {path.name: "torchtitan" for path in Path(__file__).parent.glob("test_trainer_*.py")}
 collect_ignore = [file for file, package in NEEDED.items() if not importlib.util.find_spec(package)]
 
 

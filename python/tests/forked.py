@@ -1,0 +1,61 @@
+"""Jobs of several ranks, forked from a process that has imported what they run: an import of a trainer takes longer than its steps."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import tempfile
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+
+def run(work: Callable[..., None], world_size: int, *arguments: Any, limit: float = 200) -> list[int]:
+    """Calls `work(rank, *arguments)` in a process for each rank; gives their exit codes. When one ends badly, the others are killed, as a
+    launcher does."""
+    context = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory() as folder:
+        everything = (f"{folder}/store", world_size, work, arguments)
+        ranks = [context.Process(target=one, args=(rank, *everything)) for rank in range(world_size)]
+        for rank in ranks:
+            rank.start()
+        try:
+            wait(ranks, limit)
+        finally:
+            for rank in ranks:
+                rank.kill()
+                rank.join()
+    return [rank.exitcode or 0 for rank in ranks]
+
+
+def wait(ranks: list[Any], limit: float) -> None:
+    """Until all have ended well, or one has not."""
+    left = list(ranks)
+    while left and not any(rank.exitcode for rank in ranks):
+        ended = multiprocessing.connection.wait([rank.sentinel for rank in left], limit)
+        assert ended, f"ranks still run after {limit} seconds"
+        left = [rank for rank in left if rank.sentinel not in ended]
+        for rank in ranks:
+            rank.join(0)
+
+
+def one(rank: int, store: str, world_size: int, work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world_size), "LOCAL_WORLD_SIZE": str(world_size)}
+    import torch.distributed as dist
+
+    dist.init_process_group("gloo", store=dist.FileStore(store, world_size), rank=rank, world_size=world_size)
+    code = 0
+    try:
+        work(rank, *arguments)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    # Without the end of the interpreter, in which gloo's threads may still hold tensors.
+    os._exit(code)
+
+
+def die() -> None:
+    """As a machine does that is taken away: nothing is written or closed any more."""
+    os.kill(os.getpid(), signal.SIGKILL)
