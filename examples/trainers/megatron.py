@@ -1,0 +1,60 @@
+"""windrow in Megatron: the iterator that `get_batch` reads, in its names and dtypes, with a state that any data-parallel size resumes from.
+
+For megatron-core 0.16, and for Megatron-LM's scripts with `--dataloader-type external`. docs/trainers.md says how to use it.
+"""
+
+import torch
+from megatron.core import parallel_state
+
+import windrow as wr
+
+
+class WindrowIterator:
+    """Micro batches of a view with `documents=True`, after `initialize_model_parallel`: make one on every rank, or where `next` is called.
+
+    With `is_sliced`, and a view with `multiple=2 * cp`, a context-parallel rank reads its slices of the documents alone.
+    """
+
+    def __init__(self, view, *, micro_batch_size, global_batch_size, seed=0, state=None, is_sliced=False):
+        group = parallel_state.get_data_parallel_group()
+        micro_batches, rest = divmod(global_batch_size, micro_batch_size * group.size())
+        if rest:
+            raise ValueError(f"{global_batch_size} rows are not a multiple of {micro_batch_size} rows on {group.size()} ranks")
+        self.loader = wr.Loader(
+            view,
+            global_batch_size=global_batch_size,
+            accumulate=micro_batches,
+            seed=seed,
+            group=group,
+            context=parallel_state.get_context_parallel_group() if is_sliced else None,
+            framework="torch",
+        )
+        if state:
+            self.loader.load_state_dict(state)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        batch = next(self.loader)
+        labels = batch.pop("labels")
+        is_learned = labels != -100
+        return {
+            "tokens": batch.pop("input_ids"),
+            "labels": labels.where(is_learned, 0),
+            "loss_mask": is_learned.float(),
+            "position_ids": batch.pop("position_ids").long(),
+            **batch,
+        }
+
+    def save_state(self):
+        """Of the rank that reads: Megatron-LM calls this for `--dataloader-save`. It is the same on every data-parallel rank."""
+        return self.loader.state_dict()
+
+
+def state_of(checkpoint):
+    """What Megatron-LM saved of the first rank, for every rank of a resumed run; None if there is no such file."""
+    try:
+        return torch.load(checkpoint, weights_only=True)["dataloader_state_dict"]
+    except FileNotFoundError:
+        return None
