@@ -1,6 +1,6 @@
-"""windrow in Megatron: the iterator that `get_batch` reads, in its names and dtypes, with a state that any data-parallel size resumes from.
+"""windrow in Megatron: what `get_batch` reads, in its names and dtypes, and a state that any data-parallel size resumes from.
 
-For megatron-core 0.16, and for Megatron-LM's scripts with `--dataloader-type external`. docs/trainers.md says how to use it.
+For loops with megatron-core 0.16, and for Megatron-LM with `--dataloader-type external`. docs/trainers.md says how to use it.
 """
 
 import torch
@@ -10,12 +10,13 @@ import windrow as wr
 
 
 class WindrowIterator:
-    """Micro batches of a view with `documents=True`, after `initialize_model_parallel`: make one on every rank, or where `next` is called.
+    """Micro batches of a view with `documents=True`, after `initialize_model_parallel`, where Megatron calls `next`.
 
+    `checkpoint` is what Megatron-LM saved of data-parallel rank 0; every rank of a resumed run begins there, however many there are.
     With `is_sliced`, and a view with `multiple=2 * cp`, a context-parallel rank reads its slices of the documents alone.
     """
 
-    def __init__(self, view, *, micro_batch_size, global_batch_size, seed=0, state=None, is_sliced=False):
+    def __init__(self, view, *, micro_batch_size, global_batch_size, seed=0, checkpoint=None, is_sliced=False):
         group = parallel_state.get_data_parallel_group()
         micro_batches, rest = divmod(global_batch_size, micro_batch_size * group.size())
         if rest:
@@ -29,8 +30,8 @@ class WindrowIterator:
             context=parallel_state.get_context_parallel_group() if is_sliced else None,
             framework="torch",
         )
-        if state:
-            self.loader.load_state_dict(state)
+        if checkpoint:
+            self.loader.load_state_dict(torch.load(checkpoint, weights_only=True)["dataloader_state_dict"])
 
     def __iter__(self):
         return self
@@ -48,13 +49,5 @@ class WindrowIterator:
         }
 
     def save_state(self):
-        """Of the rank that reads: Megatron-LM calls this for `--dataloader-save`. It is the same on every data-parallel rank."""
+        """What Megatron-LM saves with `--dataloader-save`: the same on every data-parallel rank."""
         return self.loader.state_dict()
-
-
-def state_of(checkpoint):
-    """What Megatron-LM saved of the first rank, for every rank of a resumed run; None if there is no such file."""
-    try:
-        return torch.load(checkpoint, weights_only=True)["dataloader_state_dict"]
-    except FileNotFoundError:
-        return None

@@ -72,9 +72,9 @@ class Job:
 
 
 def run_job(program: str, folder: Path) -> Job:
-    """Runs a program of this folder on `folder/tokens`, with a step to be killed in, after the first checkpoint."""
+    """Runs a program of this folder in another one, where `tokens` are, with a step to be killed in, after the first checkpoint."""
     killed_at = random.Random(program).randrange(4, 9)
-    command = [sys.executable, str(Path(__file__).parent / program), str(folder / "tokens"), str(folder), str(killed_at)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
+    command = [sys.executable, str(Path(__file__).parent / program), str(killed_at)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return Job(folder, killed_at)

@@ -1,4 +1,4 @@
-"""windrow's iterator for MaxText, read by processes as MaxText does it: `python maxtext_job.py TOKENS OUT KILLED_AT`.
+"""windrow's iterator for MaxText, read by processes as MaxText does it: `python maxtext_job.py KILLED_AT`.
 
 MaxText does not install for this Python. What it does with an iterator is written here: it calls `iter` and `next`, and of an ElasticIterator
 process 0 writes `get_state()` as JSON to a file of the step's folder, which every process gives to `set_state`.
@@ -31,9 +31,9 @@ class MultiHostDataLoadIterator:
         self.local_iterator = iter(dataloader)
 
 
-def read(rank: int, tokens: str, out: Path, killed_at: int | None = None) -> None:
+def read(rank: int, out: Path, killed_at: int | None = None) -> None:
     world_size = int(os.environ["WORLD_SIZE"])
-    iterator = iterator_of(tokens, rank, world_size).local_iterator
+    iterator = iterator_of(rank, world_size).local_iterator
     assert isinstance(iterator, ElasticIterator)
     done = max((int(file.parent.parent.name) for file in out.glob("*/iter/process_0.json")), default=0)
     if done:
@@ -49,13 +49,13 @@ def read(rank: int, tokens: str, out: Path, killed_at: int | None = None) -> Non
         dist.barrier()
 
 
-def iterator_of(tokens: str, rank: int, world_size: int) -> Any:
+def iterator_of(rank: int, world_size: int) -> Any:
     module = types.ModuleType("maxtext.input_pipeline.multihost_dataloading")
     module.MultiHostDataLoadIterator = MultiHostDataLoadIterator  # type: ignore[attr-defined]
     for name in ("maxtext", "maxtext.input_pipeline", module.__name__):
         sys.modules[name] = module
     windrow_maxtext.jax = types.SimpleNamespace(process_index=lambda: 10 + rank)
-    config = types.SimpleNamespace(grain_train_files=tokens, max_target_length=LENGTH, global_batch_size_to_load=ROWS, data_shuffle_seed=5)
+    config = types.SimpleNamespace(grain_train_files="tokens", max_target_length=LENGTH, global_batch_size_to_load=ROWS, data_shuffle_seed=5)
     return windrow_maxtext.make_train_iterator(config, None, [10 + n for n in range(world_size)])
 
 
@@ -66,13 +66,13 @@ def save(folder: Path, state: Any) -> None:
     (folder / "new").rename(folder / "process_0.json")
 
 
-def main(tokens: str, out: str, killed_at: str) -> None:
-    folder = Path(out)
-    assert forked.run(read, 1, tokens, folder / "unbroken") == [0]
+def main(killed_at: str) -> None:
+    folder = Path.cwd()
+    assert forked.run(read, 1, folder / "unbroken") == [0]
     for before, after in ((2, 1), (1, 4)):
         job = folder / f"{before} to {after}"
-        assert -9 in forked.run(read, before, tokens, job, int(killed_at))
-        assert not any(forked.run(read, after, tokens, job))
+        assert -9 in forked.run(read, before, job, int(killed_at))
+        assert not any(forked.run(read, after, job))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """A GPT of megatron-core on this machine's CPU, tensor and data parallel, with windrow's adapter: jobs that write rows and losses.
 
-    python megatron_job.py TOKENS OUT KILLED_AT
+    python megatron_job.py KILLED_AT
 
 One run never stops; two are killed at step KILLED_AT and resumed on another data-parallel size. The last one slices rows for context parallel.
 """
@@ -18,7 +18,7 @@ from typing import Any
 import forked
 import torch
 import torch.distributed as dist
-from adapters import adapter
+from adapters import adapter, on_page
 from jobs import digest, write_step
 from megatron.core import parallel_state, tensor_parallel
 from megatron.core.models.gpt import GPTModel
@@ -47,10 +47,6 @@ torch.cuda.current_device = lambda: "cpu"
 tensor_parallel.get_cuda_rng_tracker = lambda: types.SimpleNamespace(fork=contextlib.nullcontext)
 
 
-def view_of(tokens: str) -> wr.View:
-    return wr.open(tokens).pack(LENGTH, documents=True, fields=["input_ids", "labels", "position_ids"])
-
-
 def model_of() -> GPTModel:
     """Each tensor-parallel rank's part of the same weights."""
     torch.manual_seed(7)
@@ -74,25 +70,34 @@ def batch_of(iterator: Any) -> dict[str, torch.Tensor]:
     return whole | tensor_parallel.broadcast_data(["loss_mask"], batch, torch.float32)
 
 
-def train(rank: int, tokens: str, out: Path, killed_at: int | None = None) -> None:
+def iterator_of(out: Path, done: int) -> Any:
+    """As the page has it for Megatron-LM, which is not among the packages: of it, there are two functions here."""
+    arguments = types.SimpleNamespace(
+        seq_length=LENGTH, micro_batch_size=MICRO, global_batch_size=GLOBAL, seed=5, iteration=done, dataloader_save=out
+    )
+    training, checkpointing = types.ModuleType("megatron.training"), types.ModuleType("megatron.training.checkpointing")
+    training.get_args = lambda: arguments  # type: ignore[attr-defined]
+    checkpointing.get_checkpoint_name = lambda folder, step, return_base_dir: folder / f"iter_{step:07}"  # type: ignore[attr-defined]
+    sys.modules |= {module.__name__: module for module in (training, checkpointing)}
+    return on_page("windrow_provider.py")["train_valid_test_datasets_provider"](None)[0]
+
+
+def train(rank: int, out: Path, killed_at: int | None = None) -> None:
     parallel_state.initialize_model_parallel(tensor_model_parallel_size=2)
     is_first = parallel_state.get_tensor_model_parallel_rank() == 0
     with OnCpu():
         model, done = model_of(), latest(out)
-        iterator = None
-        if is_first:
-            state = windrow_megatron.state_of(out / f"{done}-data.pt")
-            view, sizes = view_of(tokens), {"micro_batch_size": MICRO, "global_batch_size": GLOBAL}
-            iterator = windrow_megatron.WindrowIterator(view, **sizes, seed=5, state=state)
+        iterator = iterator_of(out, done) if is_first else None
         if done:
-            model.load_state_dict(torch.load(out / f"{done}-model-{rank % 2}.pt"))
+            model.load_state_dict(torch.load(out / f"iter_{done:07}" / f"mp_rank_{rank % 2:02}" / "model.pt"))
         optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
         for step in range(done + 1, STEPS + 1):
             seen, loss = one_step(model, iterator, step == killed_at)
             optimiser.step()
             optimiser.zero_grad()
             if is_first:
-                write_step(out / f"{parallel_state.get_data_parallel_rank()}-of-{parallel_state.get_data_parallel_world_size()}.jsonl", step, seen, loss)
+                dp = parallel_state.get_data_parallel_group()
+                write_step(out / f"{dp.rank()}-of-{dp.size()}.jsonl", step, seen, loss)
             if step % 3 == 0:
                 save(out, step, rank, model, iterator)
 
@@ -119,28 +124,29 @@ def one_step(model: GPTModel, iterator: Any, is_last: bool) -> tuple[list[str], 
 
 
 def save(out: Path, step: int, rank: int, model: GPTModel, iterator: Any) -> None:
-    """The weights of a model's two parts, and the first rank's state as Megatron-LM keeps it; the step's name comes last."""
+    """The weights of a model's two parts, and the first rank's state, where Megatron-LM has them; what names the step comes last."""
+    folder = out / f"iter_{step:07}" / f"mp_rank_{rank % 2:02}"
     if rank < 2:
-        torch.save(model.state_dict(), out / f"{step}-model-{rank}.pt")
+        folder.mkdir(parents=True)
+        torch.save(model.state_dict(), folder / "model.pt")
     if rank == 0:
-        torch.save({"dataloader_state_dict": iterator.save_state()}, out / f"{step}-data.pt")
+        torch.save({"dataloader_state_dict": iterator.save_state()}, folder / "train_dataloader_dprank000.pt")
     dist.barrier()
     if rank == 0:
-        (out / f"{step}.done").touch()
+        (out / "latest").write_text(str(step))
     dist.barrier()
 
 
 def latest(out: Path) -> int:
-    out.mkdir(parents=True, exist_ok=True)
-    return max((int(done.stem) for done in out.glob("*.done")), default=0)
+    return int((out / "latest").read_text()) if (out / "latest").exists() else 0
 
 
-def slices(rank: int, tokens: str, out: Path) -> None:
+def slices(rank: int, out: Path) -> None:
     """Two context-parallel ranks have the same rows, which Megatron cuts for them; or each reads its slices of the documents alone."""
     parallel_state.initialize_model_parallel(context_parallel_size=2)
     group, own_rank = parallel_state.get_context_parallel_group(), parallel_state.get_context_parallel_rank()
     names = ["input_ids", "labels", "position_ids", "cu_seqlens", "max_seqlen"]
-    view = wr.open(tokens).pack(LENGTH, documents=True, multiple=4, fields=names)
+    view = wr.open("tokens").pack(LENGTH, documents=True, multiple=4, fields=names)
     readers = [
         windrow_megatron.WindrowIterator(view, micro_batch_size=2, global_batch_size=4, seed=5, is_sliced=is_sliced)
         for is_sliced in (False, True)
@@ -163,14 +169,14 @@ def places(starts: list[int], rank: int) -> list[int]:
     return [at for start, n in quarters for chunk in (rank, 3 - rank) for at in range(start + chunk * n, start + (chunk + 1) * n)]
 
 
-def main(tokens: str, out: str, killed_at: str) -> None:
-    folder = Path(out)
-    assert not any(forked.run(train, 2, tokens, folder / "unbroken"))
+def main(killed_at: str) -> None:
+    folder = Path.cwd()
+    assert not any(forked.run(train, 2, folder / "unbroken"))
     for before, after in ((2, 1), (1, 2)):
         job = folder / f"{before} to {after}"
-        assert -9 in forked.run(train, 2 * before, tokens, job, int(killed_at))
-        assert not any(forked.run(train, 2 * after, tokens, job))
-    assert not any(forked.run(slices, 4, tokens, folder))
+        assert -9 in forked.run(train, 2 * before, job, int(killed_at))
+        assert not any(forked.run(train, 2 * after, job))
+    assert not any(forked.run(slices, 4, folder))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ A page is run from top to bottom in a folder and a process of its own; its block
 - `<!-- file: train.py -->` before a Python block writes it to that file instead; a later command runs it.
 - ```bash is a script that `<!-- file: … -->` names: it is written and its syntax is checked. ```yaml is only parsed.
 - `<!-- engine: slurm -->` before a block runs it only where `make test-engines` has started that engine.
-- ```sh holds commands that build or install (make, cargo, pip) and is only checked for being that; ```rust is run by
-  `cargo test`.
+- ```sh holds commands that build or install (make, cargo, pip), or start a trainer that is not installed, and is only checked for
+  being that; ```rust is run by `cargo test`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PROGRAMS = {
 }
 # What runs jobs here, as a test says that started it.
 ENGINES = os.environ.get("WINDROW_TEST_ENGINES", "").split()
-BUILDS = ("make ", "cargo ", "pip ", "git ", "cd ")
+BUILDS = ("make ", "cargo ", "pip ", "git ", "cd ", "cp ", "torchrun ", "python windrow_")
 
 
 @dataclass

@@ -57,3 +57,9 @@ def test_jax_processes_stop_and_resume_in_one_with_the_same_losses(tmp_path):
     for process in range(2):
         assert f"process {process} of 2: 12 of 24 rows a step, 72 samples so far" in run.stdout
     assert run.stdout.count("process 0 of 1: 24 of 24 rows a step, 144 samples so far") == 2
+
+
+def test_adapters_for_trainers_are_short():
+    """`make test-trainers` runs them."""
+    lengths = {path.name: len(path.read_text().splitlines()) for path in (EXAMPLES / "trainers").glob("*.py")}
+    assert lengths and max(lengths.values()) <= 60, lengths

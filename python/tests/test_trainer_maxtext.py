@@ -20,8 +20,9 @@ def test_a_killed_run_resumes_on_the_rows_of_one_that_never_stopped(job: Job, be
     job.check(f"{before} to {after}", before, after, unbroken=1)
 
 
-def test_a_batch_has_the_names_dtypes_and_masks_of_maxtext(job: Job) -> None:
-    batch = next(iterator_of(str(job.folder / "tokens"), 0, 1).local_iterator)
+def test_a_batch_has_the_names_dtypes_and_masks_of_maxtext(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(job.folder)
+    batch = next(iterator_of(0, 1).local_iterator)
     names = [side + part for side in ("inputs", "targets") for part in ("", "_position", "_segmentation")]
     assert list(batch) == names
     assert {(values.shape, values.dtype.name) for values in batch.values()} == {((ROWS, LENGTH), "int32")}

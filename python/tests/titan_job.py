@@ -1,6 +1,6 @@
 """torchtitan's own Trainer with windrow's adapter, on this machine's CPU: jobs that write the rows and the loss of each step.
 
-    python titan_job.py TOKENS OUT KILLED_AT
+    python titan_job.py KILLED_AT
 
 One run never stops; two are killed at step KILLED_AT and resumed on another number of ranks; all begin with the same weights.
 """
@@ -18,12 +18,14 @@ os.environ["TORCH_COMPILE_DISABLE"] = "1"
 
 import forked
 import torch
-from adapters import adapter
+from adapters import adapter, on_page
 from jobs import digest, write_step
 from torch.distributed.fsdp import FSDPModule
 from torch.nn.attention.flex_attention import create_mask
 from torch.nn.functional import scaled_dot_product_attention
 from torchtitan.tools import utils
+
+import windrow as wr
 
 # What torchtitan asks of a GPU: its device must be known before the rest of it is imported.
 memory = {"get_device_name": str, "get_device_properties": lambda _: types.SimpleNamespace(total_memory=1), "memory_stats": lambda _: {}}
@@ -33,7 +35,6 @@ utils.device_module = types.SimpleNamespace(**vars(torch.cpu) | memory | {"reset
 from torchtitan.components.metrics import MetricsProcessor
 from torchtitan.distributed import utils as dist_utils
 from torchtitan.models.common.attention import FlexAttention
-from torchtitan.models.llama3 import config_registry
 
 windrow_torchtitan = adapter("torchtitan")
 ROWS, LENGTH, STEPS = 4, 32, 8
@@ -58,32 +59,32 @@ FlexAttention.forward = attend
 dist_utils.set_pg_timeouts = lambda **_: None
 
 
-def config_of(tokens: str, out: Path) -> Any:
-    """llama 3's debug model with one layer, in float32."""
-    config = config_registry.llama3_debugmodel()
+def config_of(out: Path) -> Any:
+    """The page's run with the debug model of one layer, in float32, with short rows."""
+    config = on_page("on_windrow.py")["debugmodel"]()
     del config.model_spec.model.layers[1:]
     config.hf_assets_path, config.dump_folder = str(out.parent), str(out)
-    config.dataloader = windrow_torchtitan.WindrowDataLoader.Config(dataset_path=tokens, seed=5, global_batch_size=ROWS, num_threads=1)
-    config.validator.enable, config.validator.freq, config.validator.steps = True, 5, 2
-    config.validator.dataloader = windrow_torchtitan.WindrowDataLoader.Config(dataset_path=str(out.parent / "held-out"), num_threads=1)
+    config.dataloader.global_batch_size = ROWS
+    config.validator.enable, config.validator.freq, config.validator.steps = True, 5, -1
+    config.validator.dataloader = windrow_torchtitan.WindrowDataLoader.Config(dataset_path="held-out")
     training = {"seq_len": LENGTH, "local_batch_size": 2, "global_batch_size": ROWS, "steps": STEPS}
     for name, value in (training | {"mixed_precision_param": "float32", "disable_cuda_graphs": True}).items():
         setattr(config.training, name, value)
-    config.checkpoint.enable, config.checkpoint.interval = True, 3
+    config.checkpoint.interval = 3
     return config
 
 
-def seed_weights(_: int, tokens: str, out: Path) -> None:
+def seed_weights(_: int, out: Path) -> None:
     """The weights that all jobs begin with: FSDP draws others on another number of ranks."""
-    config = config_of(tokens, out)
+    config = config_of(out)
     config.checkpoint.create_seed_checkpoint = True
     trainer = config.build()
     trainer.checkpointer.save(curr_step=0, last_step=True)
     trainer.close()
 
 
-def train(rank: int, tokens: str, out: Path, killed_at: int | None = None) -> None:
-    config = config_of(tokens, out)
+def train(rank: int, out: Path, killed_at: int | None = None) -> None:
+    config = config_of(out)
     config.checkpoint.initial_load_path = str(out.parent / "weights" / "checkpoint" / "step-0")
     trainer = config.build()
     record(trainer, out / f"{rank}-of-{os.environ['WORLD_SIZE']}.jsonl", killed_at)
@@ -111,14 +112,29 @@ def record(trainer: Any, path: Path, killed_at: int | None) -> None:
     trainer.metrics_processor.log = log
 
 
-def main(tokens: str, out: str, killed_at: str) -> None:
-    folder = Path(out)
-    forked.run(seed_weights, 1, tokens, folder / "weights")
-    assert forked.run(train, 1, tokens, folder / "unbroken") == [0]
+def leak(_: int, out: Path) -> None:
+    """The mask that torchtitan makes of positions keeps documents apart."""
+    trainer = config_of(out).build()
+    view = wr.open("tokens").pack(LENGTH, documents=True)
+
+    def logits(batch: dict[str, torch.Tensor]) -> Any:
+        inputs = {"input": batch["input_ids"], "positions": batch["position_ids"].long()}
+        tokens, _, others = trainer.post_dataloading_process(inputs, batch["labels"])
+        return trainer.model_parts[0](tokens, **others)
+
+    wr.testing.check_no_leak(logits, view.batch(range(4)))
+    trainer.close()
+
+
+def main(killed_at: str) -> None:
+    folder = Path.cwd()
+    forked.run(seed_weights, 1, folder / "weights")
+    assert forked.run(leak, 1, folder / "leak") == [0]
+    assert forked.run(train, 1, folder / "unbroken") == [0]
     for before, after in ((1, 2), (2, 1)):
         job = folder / f"{before} to {after}"
-        assert -9 in forked.run(train, before, tokens, job, int(killed_at))
-        assert not any(forked.run(train, after, tokens, job))
+        assert -9 in forked.run(train, before, job, int(killed_at))
+        assert not any(forked.run(train, after, job))
 
 
 if __name__ == "__main__":
