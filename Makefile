@@ -77,7 +77,7 @@ $(VENV)/notebooks/.installed: python/requirements-notebooks.txt
 
 # Only examples/trainers, each in the trainer that it is for, whose packages are in a folder of their own.
 test-trainers: module $(VENV)/trainers/.installed
-	PYTHONPATH=$(abspath $(VENV))/trainers $(BIN)/python -m pytest -q -n auto --maxprocesses 2 python/tests/test_trainer_*.py
+	PYTHONPATH=$(abspath $(VENV))/trainers $(BIN)/python -m pytest -q -n auto --maxprocesses 2 --dist loadfile python/tests/test_trainer_*.py
 
 $(VENV)/trainers/.installed: python/requirements-trainers.txt
 	rm -rf $(VENV)/trainers
