@@ -16,9 +16,8 @@ class Batches(ElasticIterator):
     """The rows of one process. MaxText writes the state of an ElasticIterator once for all processes, since any number may read it."""
 
     def __init__(self, view, *, global_batch_size, seed, process_index, process_count):
-        self.loader = wr.Loader(
-            view, global_batch_size=global_batch_size, seed=seed, rank=process_index, world_size=process_count, dtype="int32"
-        )
+        ranks = {"rank": process_index, "world_size": process_count}
+        self.loader = wr.Loader(view, global_batch_size=global_batch_size, seed=seed, dtype="int32", **ranks)
 
     def __iter__(self):
         return self
@@ -47,9 +46,9 @@ def make_train_iterator(config, mesh, process_indices):
     from maxtext.input_pipeline.multihost_dataloading import MultiHostDataLoadIterator
 
     view = wr.open(config.grain_train_files).pack(config.max_target_length, documents=True)
-    sizes = {"global_batch_size": config.global_batch_size_to_load, "seed": config.data_shuffle_seed}
-    index, count = process_indices.index(jax.process_index()), len(process_indices)
-    return MultiHostDataLoadIterator(Batches(view, **sizes, process_index=index, process_count=count), mesh)
+    ranks = {"process_index": process_indices.index(jax.process_index()), "process_count": len(process_indices)}
+    batches = Batches(view, global_batch_size=config.global_batch_size_to_load, seed=config.data_shuffle_seed, **ranks)
+    return MultiHostDataLoadIterator(batches, mesh)
 
 
 if __name__ == "__main__":

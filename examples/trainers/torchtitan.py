@@ -1,7 +1,4 @@
-"""windrow in torchtitan: packed documents, and one small state that any number of ranks resumes from.
-
-For torchtitan 0.3, whose batches are [B, T], and for its git since August 2026, whose batches are flat. docs/trainers.md says how to use it.
-"""
+"""windrow in torchtitan 0.3, whose batches are [B, T], and in its git of August 2026, where they are flat; docs/trainers.md says how."""
 
 from dataclasses import dataclass
 
@@ -12,8 +9,6 @@ try:
 except ModuleNotFoundError:
     from torchtitan.components.data.loader import BaseDataLoader
 
-FIELDS = ["input_ids", "labels", "position_ids"]
-
 
 class WindrowDataLoader(BaseDataLoader):
     @dataclass(kw_only=True, slots=True)
@@ -22,28 +17,26 @@ class WindrowDataLoader(BaseDataLoader):
         eos: int | None = None  # a token to put after every document; None: they end with one already
         seed: int = 0
         global_batch_size: int | None = None  # training.global_batch_size, where a step accumulates
-        num_threads: int = 2
         # torchtitan's validator sets one of these: False is one pass over the data.
         infinite: bool = True
         repeat: bool = True
 
     def __init__(self, config, *, dp_world_size, dp_rank, seq_len=None, local_batch_size=None, **git):
-        self.is_flat = "num_tokens_per_batch" in git
+        self.is_flat, self.is_endless = "num_tokens_per_batch" in git, config.infinite and config.repeat
         if self.is_flat:
-            seq_len = git["max_context_length"]
-            local_batch_size = git["num_tokens_per_batch"] // seq_len
-        rows = local_batch_size * dp_world_size
-        self.is_endless = config.infinite and config.repeat
+            seq_len, local_batch_size = git["max_context_length"], git["num_tokens_per_batch"] // git["max_context_length"]
+        rows = config.global_batch_size or local_batch_size * dp_world_size
+        self.accumulate = rows // (local_batch_size * dp_world_size)
+        fields = ["input_ids", "labels", "position_ids"]
         self.loader = wr.Loader(
-            wr.open(config.dataset_path).pack(seq_len, eos=config.eos, documents=True, fields=FIELDS),
-            global_batch_size=config.global_batch_size or rows,
-            accumulate=(config.global_batch_size or rows) // rows,
+            wr.open(config.dataset_path).pack(seq_len, eos=config.eos, documents=True, fields=fields),
+            global_batch_size=rows,
+            accumulate=self.accumulate,
             seed=config.seed,
             rank=dp_rank,
             world_size=dp_world_size,
             whole=not self.is_endless,
             framework="torch",
-            num_threads=config.num_threads,
         )
 
     def __iter__(self):
@@ -53,6 +46,8 @@ class WindrowDataLoader(BaseDataLoader):
             yield {"input": tokens, "positions": positions}, labels
 
     def state_dict(self):
+        if self.loader.stats()["batches"] % self.accumulate:
+            raise ValueError("dataloader.global_batch_size must be training.global_batch_size: a state is of whole steps")
         return self.loader.state_dict()
 
     def load_state_dict(self, state):

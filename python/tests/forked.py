@@ -11,8 +11,10 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+import torch.distributed as dist
 
-def run(work: Callable[..., None], world_size: int, *arguments: Any, limit: float = 200) -> list[int]:
+
+def run(work: Callable[..., None], world_size: int, *arguments: Any, limit: float = 900) -> list[int]:
     """Calls `work(rank, *arguments)` in a process for each rank; gives their exit codes. When one ends badly, the others are killed, as a
     launcher does."""
     context = multiprocessing.get_context("fork")
@@ -43,8 +45,6 @@ def wait(ranks: list[Any], limit: float) -> None:
 
 def one(rank: int, store: str, world_size: int, work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world_size), "LOCAL_WORLD_SIZE": str(world_size)}
-    import torch.distributed as dist
-
     dist.init_process_group("gloo", store=dist.FileStore(store, world_size), rank=rank, world_size=world_size)
     code = 0
     try:
@@ -57,5 +57,6 @@ def one(rank: int, store: str, world_size: int, work: Callable[..., None], argum
 
 
 def die() -> None:
-    """As a machine does that is taken away: nothing is written or closed any more."""
+    """On every rank, once all have come here: as machines that are taken away, they write and close nothing more."""
+    dist.barrier()
     os.kill(os.getpid(), signal.SIGKILL)

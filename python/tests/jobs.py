@@ -75,6 +75,6 @@ def run_job(program: str, folder: Path) -> Job:
     """Runs a program of this folder in another one, where `tokens` are, with a step to be killed in, after the first checkpoint."""
     killed_at = random.Random(program).randrange(4, 9)
     command = [sys.executable, str(Path(__file__).parent / program), str(killed_at)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=500, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=1800, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return Job(folder, killed_at)

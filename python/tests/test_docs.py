@@ -128,6 +128,12 @@ def add_trl() -> None:
     sys.path.append(str(Path(sys.prefix) / "loaders"))
 
 
+def copy_adapters() -> None:
+    """The examples for trainers, by the names that the page gives them."""
+    for path in (ROOT / "examples" / "trainers").glob("*.py"):
+        shutil.copy(path, f"windrow_{path.name}")
+
+
 NEEDS: dict[str, Callable[[], None]] = {
     "demo": make_demo,
     "bad.jsonl": make_bad,
@@ -136,6 +142,7 @@ NEEDS: dict[str, Callable[[], None]] = {
     "timeseries": copy_timeseries,
     "hub": start_hub,
     "trl": add_trl,
+    "trainers": copy_adapters,
 }
 
 

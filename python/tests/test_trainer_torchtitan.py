@@ -60,3 +60,17 @@ def test_a_pass_of_the_validator_ends_after_every_row(finite: str, tmp_path: Pat
     loader = config.build(dp_world_size=1, dp_rank=0, **SEAMS["0.3"])
     n = len(loader.loader)
     assert n > 5 and [len([*loader]), len([*loader])] == [n, n]
+
+
+def test_a_state_within_a_step_of_the_loader_is_refused(tmp_path: Path) -> None:
+    """It would be of the step's beginning: rows would be trained on twice."""
+    documents(tmp_path / "tokens")
+    config = adapter("torchtitan").WindrowDataLoader.Config(dataset_path=str(tmp_path / "tokens"), global_batch_size=8)
+    loader = config.build(dp_world_size=1, dp_rank=0, **SEAMS["0.3"])
+    batches, begin = iter(loader), loader.state_dict()
+    next(batches)
+    with pytest.raises(ValueError, match="training.global_batch_size"):
+        loader.state_dict()
+    for _ in range(3):
+        next(batches)
+    assert begin["samples"] == 0 and loader.state_dict()["samples"] == 8
