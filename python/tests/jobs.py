@@ -49,7 +49,7 @@ class Job:
     killed_at: int
 
     def steps(self, name: str, n_ranks: int) -> dict[int, Step]:
-        """Of the run of so many ranks: the rows of each step over all ranks, in their order, and what the ranks say the loss was."""
+        """Of a run on that number of ranks: the rows of each step over all ranks, in their order, and what the ranks say the loss was."""
         steps: dict[int, Step] = defaultdict(lambda: Step([], set()))
         for rank in range(n_ranks):
             for line in (self.folder / name / f"{rank}-of-{n_ranks}.jsonl").read_text().splitlines():
