@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-use windrow_core::store::{Cache, is_full, whole};
+use windrow_core::store::{Cache, is_full};
 
 use super::folder::{Folder, Refusal};
 use super::grain::{Grain, PAGE};
@@ -86,19 +86,13 @@ impl Disk {
 
     /// Copies a range that is there; whether it still was.
     pub(super) fn copy(&self, start: u64, out: &mut [u8]) -> bool {
-        whole(|| match self.borrowed(start, out.len()) {
-            Some(bytes) => {
-                out.copy_from_slice(bytes);
-                true
-            }
-            None => false,
-        })
+        self.opened().is_some_and(|opened| opened.copy(&self.folder, start, out))
     }
 
     /// The parts of a range that are there and have their checksums, in order.
     pub(super) fn parts(&self, start: u64, end: u64) -> Vec<Range<u64>> {
         match self.found() {
-            Some(opened) if start < end => opened.parts(start, end),
+            Some(opened) if start < end => opened.parts(&self.folder, start, end),
             _ => Vec::new(),
         }
     }
@@ -116,7 +110,7 @@ impl Disk {
         }
         let granules = grain.granules(&range);
         let wanted = match self.found() {
-            Some(opened) => opened.price(granules.clone()),
+            Some(opened) => opened.price(&self.folder, granules.clone()),
             None => grain.most_price(&granules),
         };
         let granted = self.share.take(wanted, PAGE);
@@ -129,7 +123,7 @@ impl Disk {
             return nothing;
         };
         // Up to the granule that finds no room. What is there by now is written once more, and paid for once more.
-        let (until, used) = affordable(opened, granules, granted);
+        let (until, used) = affordable(opened, &self.folder, granules, granted);
         opened.add_taken(used);
         let range = range.start..range.end.min(until * grain.granule());
         if range.is_empty() {
@@ -217,15 +211,15 @@ impl Drop for Disk {
 }
 
 /// Up to which of these granules `bytes` bytes are enough, and how many they take.
-fn affordable(opened: &Opened, granules: Range<u64>, bytes: u64) -> (u64, u64) {
-    let all = opened.price(granules.clone());
+fn affordable(opened: &Opened, folder: &Folder, granules: Range<u64>, bytes: u64) -> (u64, u64) {
+    let all = opened.price(folder, granules.clone());
     if all <= bytes {
         return (granules.end, all);
     }
     let (mut until, mut used, mut too_far) = (granules.start, 0, granules.end);
     while until + 1 < too_far {
         let middle = until.midpoint(too_far);
-        match opened.price(granules.start..middle) {
+        match opened.price(folder, granules.start..middle) {
             price if price <= bytes => (until, used) = (middle, price),
             _ => too_far = middle,
         }

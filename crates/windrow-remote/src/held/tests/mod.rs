@@ -1,6 +1,7 @@
 //! What is kept is what was put, wherever it is, whatever others do to the files.
 
 mod both;
+pub(super) mod by_position;
 mod changed;
 mod damaged;
 mod processes;
