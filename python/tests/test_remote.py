@@ -302,6 +302,7 @@ def test_bench_measures_the_store_and_says_what_to_type(server: WebServer, tmp_p
     # A fast one on a cheap node.
     said = bench(url, *kept, "--pack", "10", "--rate", "1e6", "--node-price", "2.5")
     assert "FAILS" in said and "order  blocks: limits" in said and "shuffle=wr.Blocks()" in said and "--shuffle blocks" in said
+    assert "cache  two pools of blocks take" in said and "`read_ahead` of a rank is" in said
     # The view has no blocks.
     said = bench(url, *kept, "--bins", "300000", "--rate", "1e6", "--node-price", "2.5")
     assert "order  none" in said and "bins" in said

@@ -19,6 +19,8 @@ pub struct Measured {
     pub connections: u64,
     /// Bytes of what is fetched that this process can hold: its part of the cache's limit, and memory.
     pub room_bytes: u64,
+    /// Bytes of it in memory alone.
+    pub memory_bytes: u64,
 }
 
 impl Dataset {
@@ -53,7 +55,8 @@ fn of_stores(files: &[(&str, u64)], options: &Options, stop: &dyn Fn() -> bool) 
     let windrow_remote::Measured { latency_secs, bandwidth, range_bytes } =
         windrow_remote::measure(files, &options, stop)?;
     let connections = windrow_remote::MOST_REQUESTS as u64;
-    Ok(Measured { latency_secs, bandwidth, range_bytes, connections, room_bytes: options.room() })
+    let (room_bytes, memory_bytes) = (options.room(), options.read_ahead);
+    Ok(Measured { latency_secs, bandwidth, range_bytes, connections, room_bytes, memory_bytes })
 }
 
 // This build asks no stores.

@@ -208,7 +208,19 @@ impl Said<'_> {
                     1 => String::new(),
                     _ => format!("; what fits of {} a node is not fetched again", text::size(part as u64)),
                 };
-                format!("{} for two pools, of {room} here{later}", text::size(self.pools() as u64))
+                let ranks = (self.pools() / known.memory_bytes.max(1.0)).ceil();
+                let less = match bytes > known.room_bytes && ranks > 1.0 {
+                    true => format!(
+                        ", too little where a node has fewer than {} ranks",
+                        text::count(ranks as u64)
+                    ),
+                    false => String::new(),
+                };
+                format!(
+                    "two pools of blocks take {} of a node's memory; `read_ahead` of a rank is {}{less}{later}",
+                    text::size(self.pools() as u64),
+                    text::size(known.memory_bytes as u64),
+                )
             }
             Choice::Neither => {
                 format!("copy the data to a disk of {}, or choose another view", text::size(bytes as u64))

@@ -21,6 +21,8 @@ pub struct Known {
     pub block: Option<f64>,
     /// Bytes that a node keeps of what it fetched.
     pub room_bytes: f64,
+    /// Bytes of it in memory alone, which two pools of blocks must fit into where the data does not fit into all of it.
+    pub memory_bytes: f64,
 }
 
 impl Known {
@@ -155,6 +157,7 @@ mod tests {
         folders: 1.0,
         block: Some(2097.0),
         room_bytes: 1e11,
+        memory_bytes: 1e9,
     };
     const RUN: Run = Run {
         rate: 500.0,

@@ -116,5 +116,6 @@ fn known(samples: &Samples, measured: &Measured, blocks: Option<&Blocks>) -> Kno
         folders: folders.len() as f64,
         block: blocks.and_then(|blocks| blocks.size).map(|size| size as f64),
         room_bytes: measured.room_bytes as f64,
+        memory_bytes: measured.memory_bytes as f64,
     }
 }
