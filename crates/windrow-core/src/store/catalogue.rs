@@ -4,9 +4,9 @@ use super::Entry;
 use super::declared::Declared;
 
 /// Set in the size of a tag that is kept as the bytes of its hexadecimal digits.
-const PACKED: u32 = 1 << 31;
+const PACKED: u16 = 1 << 15;
 
-/// Objects sorted by key: 24 bytes each, their keys, and half of what their versions are called.
+/// Objects sorted by key: 16 bytes each, their keys, and half of what their versions are called.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     rows: Vec<Row>,
@@ -18,11 +18,23 @@ pub struct Catalogue {
 
 #[derive(Debug)]
 struct Row {
-    at: u64,
     size: u64,
-    key_size: u32,
-    /// 0 for none.
-    tag_size: u32,
+    /// Where its key and tag end, which begin where those before it end, in 48 bits; and how long the tag is, 0 for none.
+    end: u64,
+}
+
+impl Row {
+    fn end(&self) -> usize {
+        (self.end >> 16) as usize
+    }
+
+    fn tag_size(&self) -> u16 {
+        self.end as u16
+    }
+
+    fn tag_bytes(&self) -> usize {
+        usize::from(self.tag_size() & !PACKED)
+    }
 }
 
 impl Catalogue {
@@ -54,21 +66,23 @@ impl Catalogue {
     }
 
     fn add(&mut self, entry: &Entry) {
-        let at = self.bytes.len() as u64;
         self.bytes.extend_from_slice(entry.key.as_bytes());
-        let tag = entry.tag.as_deref().unwrap_or_default();
+        // No version is called so; of one without a name it is asked again.
+        let tag = entry.tag.as_deref().filter(|tag| tag.len() < usize::from(PACKED)).unwrap_or_default();
         let start = self.bytes.len();
         let is_packed = pack(tag, &mut self.bytes);
         if !is_packed {
             self.bytes.extend_from_slice(tag.as_bytes());
         }
-        let tag_size = (self.bytes.len() - start) as u32;
-        self.rows.push(Row {
-            at,
-            size: entry.size,
-            key_size: entry.key.len() as u32,
-            tag_size: if is_packed { tag_size | PACKED } else { tag_size },
-        });
+        let tag_size = (self.bytes.len() - start) as u16 | if is_packed { PACKED } else { 0 };
+        self.rows.push(Row { size: entry.size, end: (self.bytes.len() as u64) << 16 | u64::from(tag_size) });
+    }
+
+    // The bytes of its key, and those of its tag.
+    fn parts(&self, number: usize) -> (&[u8], &[u8]) {
+        let start = number.checked_sub(1).map_or(0, |before| self.rows[before].end());
+        let row = &self.rows[number];
+        self.bytes[start..row.end()].split_at(row.end() - start - row.tag_bytes())
     }
 
     /// How many there are.
@@ -86,9 +100,8 @@ impl Catalogue {
     /// # Panics
     /// Where there is no such number.
     pub fn key(&self, number: usize) -> &str {
-        let Row { at, key_size, .. } = self.rows[number];
         // They were text.
-        std::str::from_utf8(&self.bytes[at as usize..][..key_size as usize]).unwrap_or_default()
+        std::str::from_utf8(self.parts(number).0).unwrap_or_default()
     }
 
     /// The bytes that one has.
@@ -104,9 +117,8 @@ impl Catalogue {
     /// # Panics
     /// As [`Catalogue::key`].
     pub fn tag(&self, number: usize) -> Option<String> {
-        let Row { at, key_size, tag_size, .. } = self.rows[number];
-        let bytes = &self.bytes[at as usize + key_size as usize..][..(tag_size & !PACKED) as usize];
-        match tag_size {
+        let bytes = self.parts(number).1;
+        match self.rows[number].tag_size() {
             0 => None,
             size if size & PACKED != 0 => {
                 let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
@@ -137,8 +149,15 @@ impl Catalogue {
 
     /// The number of the first one whose key does not come before this one.
     pub fn from(&self, key: &str) -> usize {
-        self.rows
-            .partition_point(|row| self.bytes[row.at as usize..][..row.key_size as usize] < *key.as_bytes())
+        let (mut first, mut end) = (0, self.len());
+        while first < end {
+            let middle = first.midpoint(end);
+            match self.parts(middle).0 < key.as_bytes() {
+                true => first = middle + 1,
+                false => end = middle,
+            }
+        }
+        first
     }
 
     /// The number of the object with this key.
@@ -195,6 +214,9 @@ mod tests {
         }
         assert_eq!((found.find("d/"), found.from("d/"), found.from("e")), (None, 0, all.len()));
         assert!(Catalogue::new(vec![entry("a", 0, Some(hash))], None).bytes.len() == 17);
+        let long =
+            Catalogue::new(vec![entry("a", 0, Some(&"x".repeat(40_000))), entry("b", 1, Some(hash))], None);
+        assert_eq!((long.tag(0), long.tag(1).as_deref(), long.key(1)), (None, Some(hash), "b"));
         assert!(Catalogue::default().is_empty());
     }
 }

@@ -13,7 +13,7 @@ pub struct Declared {
     format: String,
     found: Mutex<Found>,
     /// The objects that are joined, in order.
-    parts: Vec<DeclaredPart>,
+    parts: Parts,
     kinds: Vec<Value>,
     options: String,
     /// What is found now is noted, and not believed.
@@ -40,6 +40,61 @@ pub struct DeclaredPart {
     pub length: Option<u64>,
     /// The fingerprint of its records.
     pub fingerprint: u64,
+}
+
+/// What was found in each of many objects, 32 bytes each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parts(Vec<Packed>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Packed {
+    records: u64,
+    /// The largest number where they differ.
+    length: u64,
+    fingerprint: u64,
+    object: u32,
+    kind: u32,
+}
+
+impl Parts {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// None at all.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What was found in one, by its place.
+    pub fn get(&self, at: usize) -> Option<DeclaredPart> {
+        let Packed { records, length, fingerprint, object, kind } = *self.0.get(at)?;
+        Some(DeclaredPart {
+            object,
+            kind,
+            records,
+            length: (length < u64::MAX).then_some(length),
+            fingerprint,
+        })
+    }
+
+    /// What was found in each.
+    pub fn iter(&self) -> impl Iterator<Item = DeclaredPart> {
+        (0..self.len()).filter_map(|at| self.get(at))
+    }
+}
+
+impl FromIterator<DeclaredPart> for Parts {
+    fn from_iter<I: IntoIterator<Item = DeclaredPart>>(parts: I) -> Parts {
+        let packed = |part: DeclaredPart| {
+            let DeclaredPart { object, kind, records, length, fingerprint } = part;
+            Packed { records, length: length.unwrap_or(u64::MAX), fingerprint, object, kind }
+        };
+        let mut packed: Vec<Packed> = parts.into_iter().map(packed).collect();
+        packed.shrink_to_fit();
+        Parts(packed)
+    }
 }
 
 /// What of it is written.
@@ -70,9 +125,9 @@ impl Declared {
     pub fn of(format: &str, text: DeclaredText) -> Declared {
         let pair = |(decides, found): (&String, &String)| Some((number(decides)?, number(found)?));
         let fingerprints = text.fingerprints.iter().filter_map(pair).collect();
-        let parts: Option<Vec<DeclaredPart>> = text.parts.iter().map(|row| part(row)).collect();
+        let parts: Option<Parts> = text.parts.iter().map(|row| part(row)).collect();
         let kinds = text.kinds.len();
-        let are_known = |parts: &Vec<DeclaredPart>| parts.iter().all(|part| (part.kind as usize) < kinds);
+        let are_known = |parts: &Parts| parts.iter().all(|part| (part.kind as usize) < kinds);
         Declared {
             format: format.to_string(),
             found: Mutex::new(Found { fingerprints, ..Found::default() }),
@@ -113,13 +168,13 @@ impl Declared {
     }
 
     /// The objects that are joined, in order, where they were opened with options of this hash; and what they have in common.
-    pub fn parts(&self, options: u64) -> Option<(&[DeclaredPart], &[Value])> {
+    pub fn parts(&self, options: u64) -> Option<(&Parts, &[Value])> {
         let is_so = !self.parts.is_empty() && number(&self.options) == Some(options);
         is_so.then_some((&self.parts, &self.kinds))
     }
 
     /// All objects that are joined, with whatever options.
-    pub fn all_parts(&self) -> &[DeclaredPart] {
+    pub fn all_parts(&self) -> &Parts {
         &self.parts
     }
 
@@ -145,8 +200,8 @@ impl Declared {
     pub(super) fn sort(&mut self, order: &[usize]) {
         let mut now = vec![0; order.len()];
         order.iter().enumerate().for_each(|(number, before)| now[*before] = number as u32);
-        let moved = |part: &DeclaredPart| {
-            now.get(part.object as usize).map(|object| DeclaredPart { object: *object, ..*part })
+        let moved = |part: DeclaredPart| {
+            now.get(part.object as usize).map(|object| DeclaredPart { object: *object, ..part })
         };
         self.parts = self.parts.iter().map(moved).collect::<Option<_>>().unwrap_or_default();
     }
@@ -198,7 +253,7 @@ mod tests {
         let written: DeclaredText = serde_json::from_str(&serde_json::to_string(&text).unwrap()).unwrap();
         assert_eq!(written, text);
         let read = of(written);
-        assert_eq!(read.parts(5), Some((&parts[..], &["kind".into()][..])));
+        assert_eq!(read.parts(5), Some((&parts.into_iter().collect(), &["kind".into()][..])));
         assert_eq!((read.fingerprint(1), read.parts(6), read.opened_by()), (Some(2), None, Some("toy")));
     }
 

@@ -44,7 +44,7 @@ pub use cache::{Cache, Cleared, Entry as CacheEntry, Held as CacheHeld, made_onc
 pub use cache::{Draft, cache_folder, cached, copies, is_full};
 pub use catalogue::Catalogue;
 pub use compression::{Compression, or_compressed, or_encoded, plain_name};
-pub use declared::{Declared, DeclaredPart, DeclaredText};
+pub use declared::{Declared, DeclaredPart, DeclaredText, Parts as DeclaredParts};
 pub use expand::{
     begins_to_expand, expanded_as, expanded_checked, expanded_head, expanded_stream, expanded_with, head_as,
     long_window, needs_window, unless_damaged,

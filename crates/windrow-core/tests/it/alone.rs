@@ -77,3 +77,10 @@ pub(crate) fn most_memory<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let done = work();
     (done, MOST_HELD.load(Ordering::Relaxed).saturating_sub(before))
 }
+
+/// How many more bytes of memory are held after `work` than before. Means something only in a test that is [`alone`].
+pub(crate) fn memory_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    let before = HELD.load(Ordering::Relaxed);
+    let done = work();
+    (done, HELD.load(Ordering::Relaxed).saturating_sub(before))
+}

@@ -1,10 +1,18 @@
 //! One test binary for the facade.
 
 #[cfg(test)]
+#[cfg(feature = "remote")]
+#[allow(dead_code)] // Shared: each test binary uses a part of it.
+#[path = "../../../windrow-core/tests/it/alone.rs"]
+mod alone;
+#[cfg(test)]
 #[cfg(feature = "zarr")]
 mod any_to_any;
 #[cfg(test)]
 mod blocks;
+#[cfg(test)]
+#[cfg(feature = "remote")]
+mod bucket;
 #[cfg(test)]
 mod docs;
 #[cfg(test)]
@@ -34,6 +42,9 @@ mod in_parts;
 mod many;
 #[cfg(test)]
 mod masks;
+#[cfg(test)]
+#[cfg(feature = "remote")]
+mod memory;
 #[cfg(test)]
 mod names;
 #[cfg(test)]

@@ -2,27 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, OnceLock};
-use std::thread;
-use std::time::Duration;
+use std::sync::{Mutex, OnceLock};
 
-use windrow::format::Options;
 use windrow::{Kind, Value, listing, open_with, write_listing};
 
-const N: u64 = 100_000;
-const PAGE: u64 = 1000;
+use crate::bucket::{Bucket, Objects, PAGE};
 
-/// S3 on loopback, with a bucket whose objects are computed: shards of one sample.
-struct Bucket {
-    endpoint: String,
-    asked: Mutex<Vec<(String, String)>>,
-    manifest: Mutex<Option<Vec<u8>>>,
-    index: Vec<u8>,
-    /// A shard that grew.
-    grown: Mutex<Option<u64>>,
-}
+const N: u64 = 100_000;
 
 fn shard_name(number: u64) -> String {
     format!("shard.{number:05}.mds")
@@ -47,162 +33,6 @@ fn index() -> Vec<u8> {
         .unwrap();
     }
     (text + "]}").into_bytes()
-}
-
-impl Bucket {
-    fn serve() -> Arc<Bucket> {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let bucket = Arc::new(Bucket {
-            endpoint: format!("http://{}", listener.local_addr().unwrap()),
-            asked: Mutex::default(),
-            manifest: Mutex::default(),
-            index: index(),
-            grown: Mutex::default(),
-        });
-        let serving = bucket.clone();
-        // Until the test program ends.
-        thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let serving = serving.clone();
-                thread::spawn(move || serving.answer_all(&stream));
-            }
-        });
-        bucket
-    }
-
-    fn options(&self) -> Options {
-        let store_options =
-            [("endpoint_url", self.endpoint.as_str()), ("anon", "true"), ("region", "us-east-1")];
-        Options {
-            store_options: store_options.map(|(name, value)| (name.to_string(), value.to_string())).into(),
-            cache_limit: Some(0),
-            timeout: Some(Duration::from_secs(60)),
-            ..Options::default()
-        }
-    }
-
-    /// How often each kind of request was made since the last time: listings, and the rest by method and object.
-    fn asked(&self) -> BTreeMap<String, u64> {
-        let mut counted = BTreeMap::new();
-        for (method, path) in self.asked.lock().unwrap().drain(..) {
-            let what = if path.contains("list-type=2") {
-                "LIST".to_string()
-            } else {
-                format!("{method} {}", path.rsplit('/').next().unwrap_or_default())
-            };
-            *counted.entry(what).or_default() += 1;
-        }
-        counted
-    }
-
-    fn answer_all(&self, stream: &TcpStream) {
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
-        while self.answer(&mut reader, stream).is_some() {}
-    }
-
-    fn answer(&self, reader: &mut BufReader<TcpStream>, mut stream: &TcpStream) -> Option<()> {
-        let mut first = String::new();
-        reader.read_line(&mut first).ok().filter(|size| *size > 0)?;
-        let mut words = first.split(' ').map(str::to_string);
-        let (method, path) = (words.next()?, words.next()?);
-        let mut headers = BTreeMap::new();
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line).ok()?;
-            let Some((name, value)) = line.split_once(':') else { break };
-            headers.insert(name.to_ascii_lowercase(), value.trim().to_string());
-        }
-        let size = headers.get("content-length").and_then(|size| size.parse().ok()).unwrap_or(0);
-        let mut body = vec![0; size];
-        reader.read_exact(&mut body).ok()?;
-        self.asked.lock().unwrap().push((method.clone(), path.clone()));
-        let mut say = |status: &str, headers: &str, body: &[u8]| {
-            let head = format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n", body.len());
-            stream.write_all(head.as_bytes()).ok()?;
-            stream.write_all(if method == "HEAD" { &[] } else { body }).ok()
-        };
-        if path.contains("list-type=2") {
-            return say("200 OK", "content-type: application/xml\r\n", self.page(&path).as_bytes());
-        }
-        let name = path.rsplit('/').next()?;
-        if method == "PUT" {
-            *self.manifest.lock().unwrap() = Some(body);
-            return say("200 OK", "etag: \"m\"\r\n", b"");
-        }
-        let Some(content) = self.object(name) else {
-            return say("404 Not Found", "", b"<Error><Code>NoSuchKey</Code></Error>");
-        };
-        let of_object =
-            format!("etag: {}\r\nlast-modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n", tag(name, &content));
-        if headers.get("if-match").is_some_and(|expected| *expected != tag(name, &content)) {
-            return say("412 Precondition Failed", "", b"<Error><Code>PreconditionFailed</Code></Error>");
-        }
-        let range = headers.get("range").and_then(|range| range.strip_prefix("bytes=")?.split_once('-'));
-        match range
-            .and_then(|(start, last)| Some((start.parse::<usize>().ok()?, last.parse::<usize>().ok()?)))
-        {
-            Some((start, last)) => {
-                let last = last.min(content.len() - 1);
-                let place = format!("{of_object}content-range: bytes {start}-{last}/{}\r\n", content.len());
-                say("206 Partial Content", &place, &content[start..=last])
-            }
-            None => say("200 OK", &of_object, &content),
-        }
-    }
-
-    fn object(&self, name: &str) -> Option<Vec<u8>> {
-        match name {
-            "windrow.json" => self.manifest.lock().unwrap().clone(),
-            "index.json" => Some(self.index.clone()),
-            _ => {
-                let number = name.strip_prefix("shard.")?.strip_suffix(".mds")?.parse().ok()?;
-                let mut content = shard(number);
-                content.extend((*self.grown.lock().unwrap() == Some(number)).then_some(0));
-                Some(content)
-            }
-        }
-    }
-
-    // Of index.json, then of the shards.
-    fn page(&self, path: &str) -> String {
-        let start: u64 = path
-            .split(['?', '&'])
-            .find_map(|part| part.strip_prefix("continuation-token="))
-            .map_or(0, |token| token.parse().unwrap());
-        let end = (start + PAGE).min(N);
-        let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?><ListBucketResult>");
-        let mut add = |name: &str, content: &[u8]| {
-            write!(
-                text,
-                "<Contents><Key>many/{name}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>{}</ETag>\
-                 <Size>{}</Size><StorageClass>STANDARD</StorageClass></Contents>",
-                tag(name, content).replace('"', "&quot;"),
-                content.len()
-            )
-            .unwrap();
-        };
-        if start == 0 {
-            add("index.json", &self.index);
-        }
-        for number in start..end {
-            let name = shard_name(number);
-            add(&name, &self.object(&name).unwrap());
-        }
-        if end < N {
-            write!(
-                text,
-                "<IsTruncated>true</IsTruncated><NextContinuationToken>{end}</NextContinuationToken>"
-            )
-        } else {
-            write!(text, "<IsTruncated>false</IsTruncated>")
-        }
-        .unwrap();
-        text + "</ListBucketResult>"
-    }
-}
-
-fn tag(name: &str, content: &[u8]) -> String {
-    format!("\"{name}-{}\"", content.len())
 }
 
 /// What was warned of.
@@ -236,7 +66,8 @@ fn a_manifest_takes_the_place_of_a_hundred_listings() {
         log::set_logger(&WARNED).unwrap();
         log::set_max_level(log::LevelFilter::Warn);
     });
-    let (bucket, url) = (Bucket::serve(), "s3://b/many");
+    let of = Objects { count: N, name: shard_name, content: shard, index: Some(index()) };
+    let (bucket, url) = (Bucket::serve(of), "s3://b/many");
     let options = bucket.options();
     let open = || open_with(url, &options);
 
