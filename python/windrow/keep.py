@@ -30,7 +30,7 @@ def manifest(
     """Writes the manifest of data that has none: ``windrow.json``, which lists the files of a folder.
 
     A folder in a store is listed each time it is opened, with a request for each 1,000 objects; with the manifest it is opened by one
-    or two. Of raw token IDs and series files each object is opened once here, and what was found is declared: opening the folder asks
+    or two. Of raw token IDs, series files and JSON Lines each object is opened once here, and what was found is declared: opening the folder asks
     for none of them. Sizes, versions and what is declared are compared with the objects when they are read. Files that come later are
     not in it: call it again.
 

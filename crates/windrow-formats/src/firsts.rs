@@ -27,6 +27,11 @@ impl Firsts {
         self.0[self.0.len() - 1]
     }
 
+    /// How many records a file has.
+    pub(crate) fn count_of(&self, file: usize) -> u64 {
+        self.0[file + 1] - self.0[file]
+    }
+
     /// The file of a record, and its number there.
     ///
     /// # Errors

@@ -43,6 +43,11 @@ pub(super) trait Rows: Send + Sync {
     /// `OutOfRange`; `Corrupt` when the index is wrong at this record.
     fn row(&self, record: u64, files: &DataFiles) -> Result<Row>;
 
+    /// The bytes that hold one, or those that are read to find it, as far as is known without waiting.
+    fn ahead(&self, record: u64, files: &DataFiles) -> Option<Row> {
+        self.row(record, files).ok()
+    }
+
     /// A hash of what they say beyond the data files.
     ///
     /// # Errors
@@ -166,7 +171,7 @@ impl<R: Rows> Source for JsonLines<R> {
 
     fn prefetch(&self, spans: &mut dyn Iterator<Item = (Span, u64)>) {
         for (span, _) in spans {
-            if let Ok(row) = self.rows.row(span.record, &self.files) {
+            if let Some(row) = self.rows.ahead(span.record, &self.files) {
                 self.files.prefetch(row.file, row.start, row.size);
             }
         }

@@ -1,6 +1,6 @@
 //! Files of a folder that a format joins, each opened when a record of it is first read, where a manifest declares what they hold.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -77,7 +77,7 @@ pub fn parts(of: &str, probe: &Probe, options: &Options, open: OpenFile) -> Opti
     let (parts, kinds) = declared.parts(decides(options))?;
     // Of a split there are fewer.
     let there: HashSet<&str> = probe.entries.iter().map(|entry| entry.key.as_str()).collect();
-    let is_known = |part: &DeclaredPart| {
+    let is_known = |part: DeclaredPart| {
         let object = part.object as usize;
         there.contains(catalogue.key(object)) && catalogue.tag(object).is_some()
     };
@@ -89,10 +89,10 @@ pub fn parts(of: &str, probe: &Probe, options: &Options, open: OpenFile) -> Opti
     let files: Arc<dyn LaterFiles> = Arc::new(Files { store, catalogue: catalogue.clone(), open });
     let later = |(format, schema)| Arc::new(Later { format, schema, files: files.clone() });
     let kinds: Vec<Arc<Later>> = kinds.into_iter().map(later).collect();
-    let of_file = |(file, part): (u32, &DeclaredPart)| -> SharedSource {
+    let of_file = |(file, part): (u32, DeclaredPart)| -> SharedSource {
         Arc::new(Deferred::new(kinds[part.kind as usize].clone(), file))
     };
-    Some((0..count).zip(parts).map(of_file).collect())
+    Some((0..count).zip(parts.iter()).map(of_file).collect())
 }
 
 /// Notes what is in files that are joined, by their keys, where a manifest of their folder is being made. What is more than plain numbers is
@@ -133,6 +133,33 @@ pub fn note(probe: &Probe, options: &Options, parts: &[(String, SharedSource)]) 
     Ok(())
 }
 
+/// How many records each of these files has, where the manifest of their folder declares that the format `of` found them in the versions
+/// that were listed, whatever its options.
+pub fn counts(of: &str, probe: &Probe, keys: &[String]) -> Option<Vec<u64>> {
+    let catalogue = if probe.is_folder { probe.store.catalogue(&probe.key)? } else { return None };
+    let declared = catalogue.declared.as_ref().filter(|declared| declared.opened_by() == Some(of))?;
+    let (parts, _) = declared.parts(decides(&Options::default()))?;
+    let by_object: HashMap<u32, u64> = parts.iter().map(|part| (part.object, part.records)).collect();
+    let count = |key: &String| {
+        let object = catalogue.find(key).filter(|object| catalogue.tag(*object).is_some())?;
+        by_object.get(&u32::try_from(object).ok()?).copied()
+    };
+    keys.iter().map(count).collect()
+}
+
+/// Notes how many records each of these files has, where a manifest of their folder is being made.
+pub fn note_counts(probe: &Probe, keys: &[String], counts: &[u64]) {
+    let Some(catalogue) = probe.store.catalogue(&probe.key).filter(|_| probe.is_folder) else { return };
+    let part = |(key, records): (&String, &u64)| {
+        let object = u32::try_from(catalogue.find(key)?).ok()?;
+        Some(DeclaredPart { object, kind: 0, records: *records, length: None, fingerprint: 0 })
+    };
+    let parts: Option<Vec<DeclaredPart>> = keys.iter().zip(counts).map(part).collect();
+    if let (Some(declared), Some(parts)) = (&catalogue.declared, parts) {
+        declared.note_parts(decides(&Options::default()), vec![Value::Null], &parts);
+    }
+}
+
 // A hash of the options by which a file is another source.
 fn decides(options: &Options) -> u64 {
     let Options { dtype, vocab_size, document_eos, fill_missing, allow_empty, payload, axis, .. } = *options;
@@ -162,7 +189,7 @@ struct Files {
 }
 
 impl Files {
-    fn part(&self, file: u32) -> Option<&DeclaredPart> {
+    fn part(&self, file: u32) -> Option<DeclaredPart> {
         self.catalogue.declared.as_ref()?.all_parts().get(file as usize)
     }
 

@@ -1,8 +1,11 @@
 //! JSON Lines without an index: the lines of one file, or of all files below a folder, found when it is opened.
 
+mod counted;
+
 use std::sync::Arc;
 
 use windrow_core::format::discover::refuse_copies;
+use windrow_core::format::later;
 use windrow_core::format::lines::json_kind::{self, JsonKind, is_lines};
 use windrow_core::format::lines::{are_parts, is_named, line_ends, lines_among, no_line_files};
 use windrow_core::format::verify::{Content, Verify};
@@ -12,6 +15,7 @@ use windrow_core::store::{Object, expanded, expanded_head};
 use windrow_core::threads::in_parts;
 use windrow_core::{Error, Result};
 
+use self::counted::Counted;
 use crate::foreign;
 use crate::gluonts::begins_with_a_row;
 use crate::json_array::is_array;
@@ -37,6 +41,7 @@ static INFO: FormatInfo = FormatInfo {
     written_by: "`windrow convert --to jsonl`, `wr.write`, any program",
     holds: &[Holds::Rows],
     open_options: &[COLUMNS],
+    is_declared: true,
     ..FormatInfo::NONE
 };
 
@@ -83,6 +88,27 @@ impl Format for Jsonl {
 
 // The lines of these files, or rows of their keys.
 fn open_keys(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<SharedSource> {
+    let lines: SharedSource = match Counted::declared(probe, &keys)? {
+        Some((counted, files)) => Arc::new(JsonLines::new(Jsonl.name(), counted, files)),
+        None => Arc::new(found(probe, keys, options)?),
+    };
+    if lines.is_empty() && !options.allow_empty {
+        let n_files = lines.files().len();
+        return Err(Error::corrupt(format!(
+            "expected lines, found 0 bytes in {n_files} file{}",
+            if n_files == 1 { "" } else { "s" }
+        ))
+        .at(probe.display())
+        .hint("the copy looks unfinished"));
+    }
+    Ok(match &options.columns {
+        Some(columns) => Arc::new(KeyRows::new(lines, columns)?),
+        None => lines,
+    })
+}
+
+// The lines of these files, each looked through.
+fn found(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<JsonLines<Starts>> {
     let objects = keys
         .iter()
         .map(|key| expanded(&probe.store, key, options.cache_limit))
@@ -90,21 +116,9 @@ fn open_keys(probe: &Probe, keys: Vec<String>, options: &Options) -> Result<Shar
     objects.iter().try_for_each(|object| foreign::refuse_as_text(object.as_ref()))?;
     keys.iter().zip(&objects).try_for_each(|(key, object)| refuse_array(key, object.as_ref()))?;
     let rows = Starts::scan(&objects)?;
-    if rows.starts.is_empty() && !options.allow_empty {
-        return Err(Error::corrupt(format!(
-            "expected lines, found 0 bytes in {} file{}",
-            objects.len(),
-            if objects.len() == 1 { "" } else { "s" }
-        ))
-        .at(probe.display())
-        .hint("the copy looks unfinished"));
-    }
-    let files = DataFiles::from_objects(probe.store.clone(), keys, objects);
-    let lines = Arc::new(JsonLines::new(Jsonl.name(), rows, files));
-    Ok(match &options.columns {
-        Some(columns) => Arc::new(KeyRows::new(lines, columns)?),
-        None => lines,
-    })
+    later::note_counts(probe, &keys, &rows.counts());
+    let files = DataFiles::from_objects(probe.store.clone(), keys, objects).noted(probe);
+    Ok(JsonLines::new(Jsonl.name(), rows, files))
 }
 
 // Whether a folder holds a `.json` file of lines that are not series. Data is large, descriptions of it are small: so few
@@ -187,6 +201,11 @@ impl Starts {
         }
         first_records.push(starts.len() as u64);
         Ok(Starts { starts, first_records, sizes })
+    }
+
+    /// The lines of each file.
+    fn counts(&self) -> Vec<u64> {
+        self.first_records.windows(2).map(|of| of[1] - of[0]).collect()
     }
 }
 
