@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -184,3 +187,110 @@ def test_what_a_manifest_declares_is_compared_with_the_object(s3: S3Server, tmp_
     with pytest.raises(wr.StaleError, match=r"part-1\.npy") as found:
         opened[1]
     assert "windrow manifest" in str(found.value.hint)
+
+
+def lines(path: Path, i: int) -> None:
+    rows = [{"n": 2000 * i + j, "text": "x" * 60} for j in range(1000 + i % 3)]
+    path.with_suffix(".jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_lines_that_were_counted_are_looked_through_when_they_are_read(s3: S3Server, tmp_path: Path) -> None:
+    here = tmp_path / "many"
+    here.mkdir()
+    for i in range(OBJECTS):
+        lines(here / f"part-{i}", i)
+    url, local = s3.put(here), wr.open(here)
+    before = wr.open(url, **far(s3, {})).rows().loader(8, seed=3).state_dict()
+    manifest(s3, url)
+    s3.requests.clear()
+    opened = wr.open(url, **far(s3, {}))
+    assert len(s3.requests) <= 2 and len(opened) == len(local)
+    assert opened[1500] == local[1500]
+    assert len(s3.requests) <= 3, s3.requests
+    there, ours = (ds.rows().loader(8, seed=3) for ds in (opened, local))
+    for _ in range(20):
+        assert next(there) == next(ours)
+    assert there.state_dict() == ours.state_dict() and before["plan"] == there.state_dict()["plan"]
+    # Of the keys of records, too, of which some are looked at.
+    assert wr.open(url, columns=["n"], **far(s3, {}))[1500] == wr.open(here, columns=["n"])[1500]
+    # Another number of lines than was counted.
+    def change(text: dict[str, Any]) -> None:
+        row = text["listing"]["declared"]["parts"][1].split(" ")
+        row[2] = str(int(row[2]) - 1)
+        text["listing"]["declared"]["parts"][1] = " ".join(row)
+        text.pop("xxh3")
+
+    rewrite(s3, url, change)
+    changed = wr.open(url, **far(s3, {}))
+    assert changed[0] == local[0]
+    with pytest.raises(wr.StaleError, match=r"lines[\s\S]*part-1\.jsonl"):
+        changed[1500]
+
+
+def test_whoever_watches_hears_how_many_objects_were_looked_at(s3: S3Server, data: tuple[Path, str, dict[str, Any]]) -> None:
+    _, url, options = data
+    heard: list[dict[str, int]] = []
+    wr.open(url, progress=heard.append, **far(s3, options))
+    done = [now["done_objects"] for now in heard]
+    assert done == sorted(done) and {now["total_objects"] for now in heard} <= {0, OBJECTS}
+    heard.clear()
+    wr.open(f"{url}/part-1*", progress=heard.append, **far(s3, options))
+    assert heard[-1] == {"done_objects": 111, "total_objects": 111}
+    with pytest.raises(TypeError, match="progress is a function"):
+        wr.open(url, progress=1, **far(s3, options))  # type: ignore[arg-type]
+    with pytest.raises(ZeroDivisionError):
+        wr.open(url, progress=lambda now: now["done_objects"] // 0, **far(s3, options))
+
+
+STOPPED = """
+import json, pathlib, sys, time
+import windrow as wr
+
+def is_opening():
+    for thread in pathlib.Path("/proc/self/task").iterdir():
+        try:
+            if (thread / "comm").read_text() == "windrow-wait\\n":
+                return True
+        except OSError:
+            pass  # It has just ended.
+    return False
+
+def heard(now):
+    if now["done_objects"] >= 10:
+        print("looking", flush=True)
+
+try:
+    wr.open(sys.argv[1], progress=heard, **json.loads(sys.argv[2]))
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+until = time.monotonic() + 60
+while is_opening() and time.monotonic() < until:
+    time.sleep(0.02)
+print("continues" if is_opening() else "ended")
+"""
+
+
+def test_ctrl_c_ends_the_opening_of_objects_that_do_not_come(tmp_path: Path) -> None:
+    released = threading.Event()
+
+    def hook(environ: dict[str, Any]) -> None:
+        number = re.search(r"part-(\d+)\.bin$", environ["PATH_INFO"])
+        if environ["REQUEST_METHOD"] == "GET" and number and int(number[1]) >= 20:
+            released.wait(120)
+
+    s3 = S3Server(hook=hook)
+    try:
+        here = tmp_path / "many"
+        here.mkdir()
+        for i in range(OBJECTS):
+            ids(here / f"part-{i}", i)
+        given = json.dumps({"dtype": "uint16", "store_options": s3.options, "cache_limit": 0})
+        command = [sys.executable, "-c", STOPPED, s3.put(here), given]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout and process.stdout.readline() == "looking\n"
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=120)[0].splitlines()
+        assert said[-2:] == ["stopped", "ended"] and set(said[:-2]) <= {"looking"}
+    finally:
+        released.set()
+        s3.stop()

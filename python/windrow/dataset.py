@@ -8,7 +8,7 @@ from windrow._native import Dataset
 from windrow._options import checked, method
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from windrow._native import Tokenizer, View, _Beside, _DType, _Path, _Paths, _Scaler
 
@@ -39,6 +39,7 @@ def open(
     read_ahead: SupportsIndex | None = None,
     fill_missing: bool = False,
     verify_checksums: bool = False,
+    progress: "Callable[[dict[str, int]], object] | bool | None" = None,
 ) -> Dataset:
     """Opens files or folders of training data; the format is recognised by content.
 
@@ -91,6 +92,8 @@ def open(
         io: ``"mmap"``, or ``"pread"`` for files that others may truncate; those of network mounts are never mapped.
         verify_checksums: compare each block of 4 KiB with its block checksum, whenever it is read; data without them is
             refused. Without it sizes, headers and indices are checked, when it is opened.
+        progress: of URLs, ``True`` draws a bar while objects are looked at; a function is called now and then with a dict of
+            done_objects and total_objects (0 where it is unknown how many there are).
 
     Raises:
         NotFoundError, UnrecognisedError: nothing there, or nothing known.
@@ -121,7 +124,7 @@ def open(
     given = locals()
     # Formats compare hashes; people name tokenizers.
     given["tokenizer"] = getattr(tokenizer, "hash", tokenizer)
-    return _native._open(given.pop("path"), given)
+    return _native._open(given.pop("path"), given.pop("progress"), given)
 
 
 def _cut(view: str, given: dict[str, Any]) -> "View":

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TextIO
 
-__all__ = ["bar", "bar_of_tasks", "is_watched"]
+__all__ = ["bar", "bar_of_objects", "bar_of_tasks", "is_watched"]
 
 BETWEEN_LINES_SECS = 3.0
 WIDTH = 30
@@ -20,10 +20,17 @@ def bar() -> Bar | TqdmBar:
     return Bar(sys.stderr) if tqdm is None else TqdmBar(tqdm(unit="B", unit_scale=True))
 
 
-def bar_of_tasks() -> TaskBar:
+def bar_of_tasks() -> CountedBar:
     """Shows the progress of what ``prep.status`` returns."""
     tqdm = _tqdm()
-    return TaskBar(Bar(sys.stderr, _tasks) if tqdm is None else TqdmBar(tqdm(unit=" tasks")))
+    return CountedBar(Bar(sys.stderr, _counted("tasks")) if tqdm is None else TqdmBar(tqdm(unit=" tasks")), "done", "tasks")
+
+
+def bar_of_objects() -> CountedBar:
+    """Shows how many objects of a store were looked at to open them."""
+    tqdm = _tqdm()
+    drawn = Bar(sys.stderr, _counted("objects")) if tqdm is None else TqdmBar(tqdm(unit=" objects"))
+    return CountedBar(drawn, "done_objects", "total_objects")
 
 
 def is_watched() -> bool:
@@ -31,15 +38,15 @@ def is_watched() -> bool:
     return sys.stderr.isatty() or _tqdm() is not None
 
 
-class TaskBar:
-    """A bar over the tasks of a preparation."""
+class CountedBar:
+    """A bar over what is not counted in bytes: how many are done is ``now[done]``, of ``now[total]``."""
 
-    def __init__(self, drawn: Bar | TqdmBar) -> None:
-        self._drawn = drawn
+    def __init__(self, drawn: Bar | TqdmBar, done: str, total: str) -> None:
+        self._drawn, self._done, self._total = drawn, done, total
         self.close = drawn.close
 
     def __call__(self, now: dict[str, Any]) -> None:
-        self._drawn({"done_bytes": now["done"], "total_bytes": now["tasks"], "records": now["records"]})
+        self._drawn({**now, "done_bytes": now[self._done], "total_bytes": now[self._total]})
 
 
 class TqdmBar:
@@ -50,7 +57,8 @@ class TqdmBar:
 
     def __call__(self, now: dict[str, int]) -> None:
         self._bar.total = now["total_bytes"] or None
-        self._bar.set_postfix_str(f"{now['records']:,} records", refresh=False)
+        if "records" in now:
+            self._bar.set_postfix_str(f"{now['records']:,} records", refresh=False)
         self._bar.update(now["done_bytes"] - self._bar.n)
 
     def close(self) -> None:
@@ -79,7 +87,7 @@ class Bar:
         share = min(done / total, 1.0) if total else 0.0
         speed = done / max(at - self._began, 1e-9)
         amount = self._amount
-        line = f"{now['records']:,} records  {amount(speed)}/s"
+        line = f"{now['records']:,} records  {amount(speed)}/s" if "records" in now else f"{amount(speed)}/s"
         line = f"{share:4.0%}  {amount(done)} of {amount(total)}  {line}" if total else f"{amount(done)}  {line}"
         if not self._is_terminal:
             print(line, file=self._out, flush=True)
@@ -114,8 +122,8 @@ def _tqdm() -> Any:
     return tqdm
 
 
-def _tasks(count: float) -> str:
-    return f"{count:,.0f} tasks" if count == int(count) else f"{count:,.2f} tasks"
+def _counted(what: str) -> Callable[[float], str]:
+    return lambda count: f"{count:,.0f} {what}" if count == int(count) else f"{count:,.2f} {what}"
 
 
 def _bytes(count: float) -> str:

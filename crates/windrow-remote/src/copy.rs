@@ -56,6 +56,7 @@ pub(crate) struct Copy {
     in_vain: Mutex<Option<(Instant, Error)>>,
     /// A loader says what is read soon: nothing else of the object is guessed.
     is_announced: AtomicBool,
+    was_read: AtomicBool,
 }
 
 /// Which object it is, how it is asked for, and what is here of it.
@@ -86,7 +87,13 @@ impl Copy {
             asked_to: AtomicU64::new(0),
             in_vain: Mutex::default(),
             is_announced: AtomicBool::new(false),
+            was_read: AtomicBool::new(false),
         }
+    }
+
+    /// Whether nobody has asked this before: one that is opened twice counts once.
+    pub(crate) fn is_first_read(&self) -> bool {
+        !self.was_read.swap(true, Relaxed)
     }
 
     /// Whether it is of this object, in this version.

@@ -1,5 +1,7 @@
 //! `windrow.open`, and how a pickle opens its data set again.
 
+use std::time::Instant;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use windrow::format::Options;
@@ -7,19 +9,43 @@ use windrow::{Error, open_options};
 
 use crate::dataset::Dataset;
 use crate::dataset::select::{Kept, filled};
+use crate::prepare::callback::{BETWEEN_CALLS, watched_by};
 use crate::python::error::{OrRaise, raise};
 use crate::python::paths::AnyPaths;
 use crate::python::pickled::check;
-use crate::python::waiting::wait_for;
+use crate::python::waiting::{wait_for, wait_watched};
 use crate::python::{in_memory, rows};
 
-/// What is at a path, or several, opened with the options of the table.
+/// What is at a path, or several, opened with the options of the table; `progress` hears how many objects of a store were looked at.
 #[pyfunction]
-pub(crate) fn _open(py: Python<'_>, path: AnyPaths, given: &Bound<'_, PyDict>) -> PyResult<Dataset> {
+pub(crate) fn _open(
+    py: Python<'_>,
+    path: AnyPaths,
+    progress: Option<Py<PyAny>>,
+    given: &Bound<'_, PyDict>,
+) -> PyResult<Dataset> {
     let rows = open_options().collect::<Vec<_>>();
     let options = Options::of(rows::all(rows.into_iter(), given)?).or_raise(py)?;
     let paths = path.absolute();
-    Ok(Dataset::new(wait_for(py, move || paths.open(&options))?))
+    let (function, is_own_bar) = watched_by(py, progress, "bar_of_objects")?;
+    let watch = function.as_ref().map(|function| {
+        let mut told = (Instant::now(), (0, 0));
+        move |done: u64, total: u64| {
+            if told.1 == (done, total) || (done < total && told.0.elapsed() < BETWEEN_CALLS) {
+                return Ok(());
+            }
+            told = (Instant::now(), (done, total));
+            let now = PyDict::new(py);
+            now.set_item("done_objects", done)?;
+            now.set_item("total_objects", total)?;
+            function.call1(py, (now,)).map(drop)
+        }
+    });
+    let opened = wait_watched(py, watch, move || paths.open(&options));
+    if let (true, Some(bar)) = (is_own_bar, &function) {
+        bar.call_method0(py, "close")?;
+    }
+    Ok(Dataset::new(opened?))
 }
 
 /// Opens a pickled data set again.

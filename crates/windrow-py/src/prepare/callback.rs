@@ -172,6 +172,26 @@ impl Encode for LineEncoder {
     }
 }
 
+/// What `progress` names: a function, `True` for the bar that this function of `windrow.progress` makes, `False` or `None` for
+/// nobody. And whether it is that bar, which is closed at the end.
+pub(crate) fn watched_by(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    bar: &str,
+) -> PyResult<(Option<Py<PyAny>>, bool)> {
+    let asked = progress.as_ref().and_then(|given| given.bind(py).cast::<PyBool>().ok()).map(|b| b.is_true());
+    let function = match (asked, progress) {
+        (Some(true), _) => Some(py.import("windrow.progress")?.call_method0(bar)?.unbind()),
+        (Some(false), _) | (None, None) => None,
+        (None, Some(function)) if function.bind(py).is_callable() => Some(function),
+        (None, Some(other)) => {
+            let class = class_of(other.bind(py))?;
+            return Err(PyTypeError::new_err(format!("progress is a function, True or False, not {class}")));
+        }
+    };
+    Ok((function, asked == Some(true)))
+}
+
 /// Looks for Ctrl-C, and reports to a Python function how far a task is.
 pub(crate) struct Watcher {
     progress: Option<Py<PyAny>>,
@@ -188,7 +208,8 @@ struct Looking {
 }
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
-const BETWEEN_CALLS: Duration = Duration::from_millis(100);
+/// Between two calls of a function that watches.
+pub(crate) const BETWEEN_CALLS: Duration = Duration::from_millis(100);
 
 impl Watcher {
     /// Tells what the argument `progress` of a function says.
@@ -198,21 +219,9 @@ impl Watcher {
 
     /// Tells `progress` ten times a second and at the end: a function, `True` for a bar, `False` or `None` for nobody.
     pub(crate) fn new(py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Watcher> {
-        let asked =
-            progress.as_ref().and_then(|given| given.bind(py).cast::<PyBool>().ok()).map(|b| b.is_true());
-        let progress = match (asked, progress) {
-            (Some(true), _) => Some(py.import("windrow.progress")?.call_method0("bar")?.unbind()),
-            (Some(false), _) | (None, None) => None,
-            (None, Some(function)) if function.bind(py).is_callable() => Some(function),
-            (None, Some(other)) => {
-                let class = class_of(other.bind(py))?;
-                return Err(PyTypeError::new_err(format!(
-                    "progress is a function, True or False, not {class}"
-                )));
-            }
-        };
+        let (progress, is_own_bar) = watched_by(py, progress, "bar")?;
         let state = Mutex::new(Looking { looked: Instant::now(), reported: None, raised: None });
-        Ok(Watcher { progress, is_own_bar: asked == Some(true), state })
+        Ok(Watcher { progress, is_own_bar, state })
     }
 
     /// What the task gave, or what Python raised meanwhile.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use windrow::Result;
+use windrow::dev::stop::Stop;
 
 use crate::python::error::OrRaise;
 use crate::python::interrupt::check;
@@ -30,7 +31,37 @@ pub(crate) fn wait_while<T: Send + 'static>(
 ) -> PyResult<T> {
     let wanted = Waiting(Arc::new(AtomicBool::new(true)));
     let is_wanted = wanted.0.clone();
-    let work = move || work(&|| is_wanted.load(Ordering::Relaxed));
+    wait(py, move || work(&|| is_wanted.load(Ordering::Relaxed)), || check(py))
+}
+
+/// What opening data gives. Whoever watches hears in between how many objects were looked at, and of how many. After Ctrl-C it
+/// ends where it next waits for a store.
+pub(crate) fn wait_watched<T: Send + 'static>(
+    py: Python<'_>,
+    mut watch: Option<impl FnMut(u64, u64) -> PyResult<()>>,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> PyResult<T> {
+    let stop = if watch.is_some() { Stop::watched() } else { Stop::default() };
+    let theirs = stop.clone();
+    let mut tell = || {
+        check(py)?;
+        let (looked_at, objects) = stop.opened();
+        watch.as_mut().map_or(Ok(()), |watch| watch(looked_at, objects))
+    };
+    // The end is heard, too.
+    let found = wait(py, move || theirs.hold(work), &mut tell).and_then(|found| tell().map(|()| found));
+    if found.is_err() {
+        stop.give_up();
+    }
+    found
+}
+
+// What work gives that another thread does; `meanwhile` is called many times a second, and ends the wait with its error.
+fn wait<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+    mut meanwhile: impl FnMut() -> PyResult<()>,
+) -> PyResult<T> {
     let work = Arc::new(Mutex::new(Some(work)));
     let (sender, receiver) = sync_channel(1);
     let theirs = work.clone();
@@ -51,7 +82,7 @@ pub(crate) fn wait_while<T: Send + 'static>(
     loop {
         match py.detach(look) {
             Ok(found) => return found.or_raise(py),
-            Err(RecvTimeoutError::Timeout) => check(py)?,
+            Err(RecvTimeoutError::Timeout) => meanwhile()?,
             Err(RecvTimeoutError::Disconnected) => match py.detach(|| thread.join()) {
                 Err(panic) => resume_unwind(panic),
                 Ok(()) => return Err(pyo3::exceptions::PyRuntimeError::new_err("a thread ended early")),

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use windrow_core::stop;
 use windrow_core::store::{Entry, key, without_secrets};
 
 use super::entries::in_natural_order;
@@ -19,6 +20,9 @@ const MOST_BYTES: u64 = 16 << 20;
 impl Place {
     /// A range of an object is read: its first read in this process is number 0.
     pub(crate) fn reads_first(&self, number: usize, key: &str, copy: &Copy, size: u64, range: &Range<u64>) {
+        if copy.is_first_read() {
+            self.count_look(key);
+        }
         let end = match range {
             Range { start: 0, .. } => End::Head,
             range if range.end == size => End::Tail,
@@ -29,7 +33,7 @@ impl Place {
         let mut rows = self.next.rows();
         let Some(row) = rows.get_mut(number) else { return };
         let count = row.read(key, end, usize::try_from(most).unwrap_or(MOST));
-        if let Some(n_read) = row.news() {
+        if let Some(n_read) = row.news().filter(|_| !stop::is_watched()) {
             self.tell_how_far(key, n_read);
         }
         if count == 0 {
@@ -71,6 +75,16 @@ impl Place {
         };
         let next = behind.filter(is_next).map(|at| objects.entry(at));
         next.filter(|entry| entry.tag.is_some()).take(count).collect()
+    }
+
+    // For whoever watches.
+    fn count_look(&self, key: &str) {
+        let listed = self.listed();
+        let of = listed.iter().find(|listed| key::is_below(&listed.folder, key));
+        if let Some(of) = of.filter(|listed| listed.is_first_look()) {
+            stop::expect_listed(of.objects.len() as u64);
+        }
+        stop::looked_at_object();
     }
 
     // Opening many objects takes its time.

@@ -1,6 +1,7 @@
 //! What a store listed, and the entries in it.
 
 use std::cmp::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use windrow_core::format::discover::natural_order;
@@ -15,6 +16,7 @@ pub(crate) struct Listed {
     pub(crate) lacks: Lacks,
     /// Their numbers, where they were asked for in natural order.
     natural: OnceLock<Arc<Vec<u32>>>,
+    was_looked_at: AtomicBool,
 }
 
 /// What a listing leaves out, and is asked for by name.
@@ -29,7 +31,18 @@ pub(crate) enum Lacks {
 
 impl Listed {
     pub(crate) fn new(folder: &str, objects: Arc<Catalogue>, lacks: Lacks) -> Listed {
-        Listed { folder: folder.to_string(), objects, lacks, natural: OnceLock::new() }
+        Listed {
+            folder: folder.to_string(),
+            objects,
+            lacks,
+            natural: OnceLock::new(),
+            was_looked_at: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether no object of it was looked at before.
+    pub(crate) fn is_first_look(&self) -> bool {
+        !self.was_looked_at.swap(true, Relaxed)
     }
 
     /// The numbers of the objects in natural order of their keys.

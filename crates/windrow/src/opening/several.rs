@@ -11,7 +11,7 @@ use windrow_core::format::{Format, Options, Probe, splits, with_folder_columns};
 use windrow_core::manifest::Manifest;
 use windrow_core::source::{Concat, Kind as Records, SharedSource};
 use windrow_core::store::{Local, Store, StoreSet, is_url};
-use windrow_core::{Error, Kind, Result};
+use windrow_core::{Error, Kind, Result, stop};
 use windrow_formats::{Jsonl, is_empty_part};
 use windrow_prepare::{VerifyOptions, Watch};
 
@@ -43,6 +43,9 @@ impl Paths {
         }
         let members = members(&found, options)?;
         refuse_repeated(&members)?;
+        if members.iter().all(|path| path.extension().is_some()) {
+            stop::expect_named(members.len() as u64);
+        }
         let opened = RefCell::default();
         let join = |options: &Options| {
             let one_by_one = open_each(&members, options, stores).and_then(|data| {
