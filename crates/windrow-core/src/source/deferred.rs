@@ -50,7 +50,8 @@ pub struct Promise {
 /// One of these files.
 pub struct Deferred {
     of: Arc<Later>,
-    opened: OnceLock<SharedSource>,
+    /// In a box: of many files, few are open.
+    opened: OnceLock<Box<SharedSource>>,
     file: u32,
 }
 
@@ -91,7 +92,7 @@ impl Deferred {
         if source.uniform() != promise.length {
             return differ("lengths:", format!("{:?}", promise.length), format!("{:?}", source.uniform()));
         }
-        Ok(self.opened.get_or_init(|| source))
+        Ok(self.opened.get_or_init(|| Box::new(source)))
     }
 }
 
