@@ -30,7 +30,7 @@ impl Counted {
     /// # Errors
     /// As [`DataFiles::checked_by`].
     pub(super) fn declared(probe: &Probe, keys: &[String]) -> Result<Option<(Counted, DataFiles)>> {
-        // What else is called otherwise is told by its content.
+        // Whether a file of another name holds lines, its content shows.
         let are_plain = keys.iter().all(|key| is_named(key) && plain_name(key) == key);
         let counts = later::counts(Jsonl.name(), probe, keys).filter(|_| are_plain);
         let Some((counts, files)) = counts.zip(DataFiles::declared(Jsonl.name(), probe, keys)) else {

@@ -29,12 +29,12 @@ pub(crate) fn _open(
     let paths = path.absolute();
     let (function, is_own_bar) = watched_by(py, progress, "bar_of_objects")?;
     let watch = function.as_ref().map(|function| {
-        let mut told = (Instant::now(), (0, 0));
+        let mut last = (Instant::now(), (0, 0));
         move |done: u64, total: u64| {
-            if told.1 == (done, total) || (done < total && told.0.elapsed() < BETWEEN_CALLS) {
+            if last.1 == (done, total) || (done < total && last.0.elapsed() < BETWEEN_CALLS) {
                 return Ok(());
             }
-            told = (Instant::now(), (done, total));
+            last = (Instant::now(), (done, total));
             let now = PyDict::new(py);
             now.set_item("done_objects", done)?;
             now.set_item("total_objects", total)?;

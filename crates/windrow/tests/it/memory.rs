@@ -9,7 +9,7 @@ use crate::bucket::{Bucket, Objects, tag};
 
 /// Bytes of memory that an object takes at most, its name and its version with it.
 const MOST: usize = 200;
-/// So many that what a connection and a store take beside them does not count.
+/// Enough that what a connection and a store take beside them does not count.
 const N: u64 = 50_000;
 /// Objects that were looked at; what is declared of the others is what was found in these.
 const LOOKED_AT: u64 = 12;
