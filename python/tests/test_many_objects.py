@@ -213,6 +213,7 @@ def test_lines_that_were_counted_are_looked_through_when_they_are_read(s3: S3Ser
     assert there.state_dict() == ours.state_dict() and before["plan"] == there.state_dict()["plan"]
     # Of the keys of records, too, of which some are looked at.
     assert wr.open(url, columns=["n"], **far(s3, {}))[1500] == wr.open(here, columns=["n"])[1500]
+
     # Another number of lines than was counted.
     def change(text: dict[str, Any]) -> None:
         row = text["listing"]["declared"]["parts"][1].split(" ")

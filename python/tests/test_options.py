@@ -64,7 +64,7 @@ def flag(option: dict[str, Any]) -> str:
     return name.removesuffix("s") if option["name"] == "store_options" else name
 
 
-FUNCTIONS = [("open", wr.open, {"path"}), ("loader", wr.Loader, LOADER_OF_PYTHON), ("tokenize", wr.tokenize, TOKENIZE_OF_PYTHON)]
+FUNCTIONS = [("open", wr.open, {"path", "progress"}), ("loader", wr.Loader, LOADER_OF_PYTHON), ("tokenize", wr.tokenize, TOKENIZE_OF_PYTHON)]
 
 
 @pytest.mark.parametrize(("table", "function", "others"), FUNCTIONS)
