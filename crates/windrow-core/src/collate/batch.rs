@@ -97,7 +97,10 @@ impl Batch {
         Batch::with_staging(fields, None, rows, pool)
     }
 
-    /// The same of fields that are made of others.
+    /// Memory for fields that are made of others; as [`Batch::new`].
+    ///
+    /// # Errors
+    /// `Memory` when there is not so much.
     pub(super) fn staged(staging: &Arc<Staging>, rows: usize, pool: Option<&Pool>) -> Result<Self> {
         Batch::with_staging(staging.fields.clone(), Some(staging.clone()), rows, pool)
     }

@@ -121,7 +121,7 @@ fn source(derived: Derived, fields: &[Field], ignored: Option<i64>) -> Result<us
     match fields.iter().position(|field| field.name == source) {
         None => refused(
             format!("{name} is made of {source}, which the view does not have: it has {}", listed(fields)),
-            "labels are there unless @labels@ is none; pack with @documents=true@, bins and segments have segment_ids and cu_seqlens, \
+            "labels are there without @labels=none@; pack with @documents=true@, bins and segments have segment_ids and cu_seqlens, \
              all of them as far as @fields@ names them",
         ),
         Some(_) if derived == Derived::Masks && ignored.is_none() => refused(
@@ -189,7 +189,7 @@ impl Outputs {
         Outputs { options, ignored, n_filled: fields.len(), derived, casts, staging }
     }
 
-    /// The same for these fields of the layout, which may have another length in each batch.
+    /// How these fields of the layout leave, which may have another length in each batch.
     pub(crate) fn fitting(&self, fields: &[Field]) -> Cow<'_, Outputs> {
         if self.staging.filled[..self.n_filled] == *fields {
             return Cow::Borrowed(self);

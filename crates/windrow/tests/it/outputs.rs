@@ -243,10 +243,10 @@ fn every_dtype_holds_what_it_can() {
 fn a_number_that_does_not_fit_is_an_error_of_its_batch() {
     let data = data();
     for (field, dtype, expected) in [
-        ("input_ids", DType::U8, "input_ids of row 1 of the batch: the number 300 does not fit uint8"),
+        ("input_ids", DType::U8, "input_ids of row 0 of the batch: the number 300 does not fit uint8"),
         ("labels", DType::U16, "labels of row 0 of the batch: the number -7 does not fit uint16"),
         ("position_ids", DType::Bool, "position_ids of row 0 of the batch: the number 2 does not fit bool"),
-        ("input_ids", DType::Bf16, "input_ids of row 1 of the batch: the number 301 does not fit bfloat16"),
+        ("input_ids", DType::Bf16, "input_ids of row 0 of the batch: the number 301 does not fit bfloat16"),
     ] {
         let builder = data.loader("pack").shuffle(false).dtypes([(field, dtype)]);
         let mut loader = builder.build().unwrap();
