@@ -28,6 +28,8 @@ class WindrowIterator:
             seed=seed,
             group=group,
             context=parallel_state.get_context_parallel_group() if is_sliced else None,
+            names={"input_ids": "tokens", "loss_masks": "loss_mask"},
+            dtypes={"loss_masks": "float32", "position_ids": "int64"},
             framework="torch",
         )
         if checkpoint:
@@ -37,16 +39,7 @@ class WindrowIterator:
         return self
 
     def __next__(self):
-        batch = next(self.loader)
-        labels = batch.pop("labels")
-        is_learned = labels != -100
-        return {
-            "tokens": batch.pop("input_ids"),
-            "labels": labels.where(is_learned, 0),
-            "loss_mask": is_learned.float(),
-            "position_ids": batch.pop("position_ids").long(),
-            **batch,
-        }
+        return next(self.loader)
 
     def save_state(self):
         """What Megatron-LM saves with `--dataloader-save`: the same on every data-parallel rank."""

@@ -36,14 +36,16 @@ class WindrowDataLoader(BaseDataLoader):
             rank=dp_rank,
             world_size=dp_world_size,
             whole=not self.is_endless,
+            names={"input_ids": "input", "position_ids": "positions"},
+            dtypes={"position_ids": "int64"},
             framework="torch",
         )
 
     def __iter__(self):
         for batch in self.loader.stream() if self.is_endless else self.loader:
-            tensors = [batch["input_ids"], batch["position_ids"].long(), batch["labels"]]
-            tokens, positions, labels = (t.flatten() for t in tensors) if self.is_flat else tensors
-            yield {"input": tokens, "positions": positions}, labels
+            if self.is_flat:
+                batch = {name: tensor.flatten() for name, tensor in batch.items()}
+            yield batch, batch.pop("labels")
 
     def state_dict(self):
         if self.loader.stats()["batches"] % self.accumulate:
