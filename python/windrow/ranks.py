@@ -15,7 +15,7 @@ from typing import Any
 from windrow.errors import ConfigError
 from windrow.failure import failure
 
-__all__ = ["check", "check_undivided", "context", "initialised", "note"]
+__all__ = ["callers", "check", "check_undivided", "context", "initialised", "note"]
 
 Found = tuple[int, int, str]
 
@@ -97,6 +97,16 @@ def check_undivided(world_size: int) -> None:
         _check_meshes()
 
 
+def callers(modules: set[str]) -> Iterator[Any]:
+    """Objects of these modules whose methods wait for what is read now, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        # Of other frames the locals are left alone: asking for them keeps them alive.
+        if frame.f_globals.get("__name__") in modules:
+            yield frame.f_locals.get("self")
+        frame = frame.f_back
+
+
 def _of_group(group: Any) -> Found:
     if _is_mesh(group):
         return group.get_local_rank(), group.size(), "group"
@@ -139,7 +149,7 @@ def _check_workers() -> None:
 
 
 def _check_hosts() -> None:
-    for host in _callers():
+    for host in callers(_HOSTS):
         kind = type(host)
         if _shares_out(kind.__name__, host):
             raise failure(
@@ -152,15 +162,6 @@ def _check_hosts() -> None:
 
 # Modules of those that share the samples of a data set out.
 _HOSTS = {"accelerate.data_loader", "datasets.iterable_dataset", "transformers.trainer_pt_utils"}
-
-
-# Whose methods wait for the batch, the innermost first. Of other frames the locals are left alone: asking for them keeps them alive.
-def _callers() -> Iterator[Any]:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_globals.get("__name__") in _HOSTS:
-            yield frame.f_locals.get("self")
-        frame = frame.f_back
 
 
 def _shares_out(name: str, host: Any) -> bool:

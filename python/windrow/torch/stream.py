@@ -167,6 +167,48 @@ class Stream(IterableDataset[Any]):
         self.loader.load_state_dict(state)
         self._count.loaded(self.loader.epoch)
 
+    def as_dataset(self) -> Any:
+        """The run from here on as an ``IterableDataset`` of `datasets`, for trainers that take nothing else, as TRL's and axolotl's.
+
+        Rows are dicts of NumPy arrays, or the records of a view of rows, in the loader's order, epoch after epoch; with ``epochs=1``
+        a ``for`` ends after one, as validation wants. ``column_names`` and ``features`` are those of the first row. Rows with
+        ``cu_seqlens`` have ``seq_lengths`` too, the length of each document and of the padding, which TRL reads with ``padding_free``.
+
+        It holds all rows, and whoever trains shares them out among ranks: the trainer, or ``split_dataset_by_node``. A ``for``
+        begins where the stream is, after ``set_epoch(n)`` at the first row of the n-th epoch from there, and after ``load_state_dict`` where the
+        state was, without reading what is before it. It is one shard: of several workers of a ``DataLoader`` one reads.
+
+        Raises:
+            ConfigError: `datasets` of version 5 or later is not installed; a stream of batches, or of a rank among several. In a ``for``:
+                TRL would lose the documents of packed rows, or shift their labels twice.
+            MismatchError: in a ``for``: a state of another plan was loaded.
+
+        >>> import windrow as wr, numpy as np, tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokens.bin"
+        >>> np.arange(1000, dtype=np.uint16).tofile(path)
+        >>> stream = wr.torch.Stream(wr.open(path, dtype="uint16").pack(8, labels="same"), seed=1)
+        >>> rows = stream.as_dataset()  # doctest: +SKIP
+        """
+        made = getattr(self, "_made_from", None)
+        if made is None or self.is_batched:
+            raise failure(
+                ConfigError,
+                "a data set of `datasets` holds rows one by one, this is a stream of batches or of a loader",
+                hint="windrow.torch.Stream(view, seed=…).as_dataset(), and the batch size to the trainer",
+            )
+        view, _, options = made
+        if options.get("group") is not None or (options.get("world_size") or 1) > 1:
+            raise failure(
+                ConfigError,
+                "a data set of `datasets` holds all rows, this is the stream of one rank: they would be shared out twice",
+                hint="leave rank=, world_size= and group= out: the trainer shares rows out, or datasets.distributed.split_dataset_by_node()",
+            )
+        try:
+            from .dataset import dataset
+        except ImportError as error:
+            raise failure(ConfigError, f"as_dataset() needs the package datasets ({error})", hint='pip install "datasets>=5"') from error
+        return dataset(view, options, self.state_dict())
+
     def __reduce__(self) -> tuple[Callable[..., Stream], tuple[Any, ...]]:
         return _again, (*self._made_from, self.state_dict())
 

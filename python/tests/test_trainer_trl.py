@@ -1,0 +1,26 @@
+"""examples/trainers/trl.py in TRL's own SFTTrainer: killed, and resumed with another number of processes.
+
+`make test-trainers` installs TRL and runs this file; without it, the file is not collected.
+"""
+
+from __future__ import annotations
+
+import pytest
+from jobs import Job, documents, run_job
+
+LATE = 11
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    folder = tmp_path_factory.mktemp("trl")
+    documents(folder / "tokens", n=25)
+    return run_job("trl_job.py", folder)
+
+
+def test_a_run_that_was_killed_in_the_first_epoch_is_one_that_never_stopped(job: Job) -> None:
+    job.check("1 to 2", 1, 2, unbroken=1)
+
+
+def test_a_run_that_was_killed_in_the_second_epoch_is_one_that_never_stopped(job: Job) -> None:
+    Job(job.folder, LATE).check("2 to 1", 2, 1, unbroken=1)
