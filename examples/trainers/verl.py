@@ -3,60 +3,56 @@
 For verl 0.9. docs/trainers.md says how to use it.
 """
 
-from torch.utils.data import Dataset
+import torch
 
 import windrow as wr
 
+PADDING = -1  # no token ID
 
-class WindrowDataset(Dataset):
-    """What `data.custom_cls` names: `data.train_files` is anything that windrow opens as tokens. Needs `data.pad_mode=no_padding`."""
+
+class WindrowDataset(torch.utils.data.Dataset):
+    """What `data.custom_cls` names. `data.train_files` is anything that windrow opens as tokens; needs `data.pad_mode=no_padding`."""
 
     def __init__(self, parquet_files, tokenizer=None, config=None, processor=None, max_samples=-1):
-        # verl shifts by itself: label and mask of a token are its own.
-        fields = ["input_ids", "loss_masks", "attention_mask"]
-        self.view = wr.open(parquet_files).records(config["max_length"], labels="same", fields=fields)
+        self.view = wr.open(parquet_files).records(config["max_length"], labels="same", pad_value=PADDING, pad="longest")
 
     def __len__(self):
         return len(self.view)
 
     def __getitem__(self, i):
-        return self.sample(self.view.batch([i], framework="torch"), 0)
+        return sample(self.view[i])
 
-    @staticmethod
-    def sample(batch, row):
-        """A row without its padding. Nothing is before its first token, which verl would learn from the end of another row."""
-        tokens = batch["input_ids"][row, : int(batch["attention_mask"][row].sum())]
-        mask = batch["loss_masks"][row, : len(tokens)].clone()
-        mask[0] = 0
-        return {"input_ids": tokens, "position_ids": tokens.new_ones(len(tokens)).cumsum(0) - 1, "loss_mask": mask}
+
+def sample(row, rng=None):
+    """A row as verl takes it, without padding: it shifts labels and mask itself."""
+    is_token = torch.from_numpy(row["input_ids"] != PADDING)
+    tokens, mask = torch.from_numpy(row["input_ids"])[is_token], torch.from_numpy(row["loss_masks"])[is_token]
+    # verl joins rows: the first token would be learned from the end of another.
+    mask[0] = 0
+    return {"input_ids": tokens, "position_ids": torch.arange(len(tokens)), "loss_mask": mask}
 
 
 class Elastic:
-    """`class Trainer(Elastic, SFTTrainer)`: windrow's order instead of a sampler's, which any number of ranks continues.
+    """`class Trainer(Elastic, SFTTrainer)`: the order is windrow's, so that any number of data-parallel ranks continues it.
 
-    verl saves a state of its own loader for each rank: it fits the number of ranks that it was saved by.
+    The state of verl's own loader is one for each rank, and fits the number of ranks that saved it.
     """
 
     def _build_dataloader(self):
         super()._build_dataloader()
-        dataset, rank, size = self.train_dataset, self.engine.get_data_parallel_rank(), self.engine.get_data_parallel_size()
-
-        def collate(batch):
-            return self.collate_fn([dataset.sample(batch, row) for row in range(len(batch["input_ids"]))])
-
         self.train_dataloader = self.train_sampler = wr.Loader(
-            dataset.view,
+            self.train_dataset.view,
             global_batch_size=self.global_batch_size,
             seed=self.config.data.get("seed", 0),
-            rank=rank,
-            world_size=size,
-            framework="torch",
-            collate=collate,
+            rank=self.engine.get_data_parallel_rank(),
+            world_size=self.engine.get_data_parallel_size(),
+            map=sample,
+            collate=self.collate_fn,
         )
 
     def fit(self):
-        # Where the run is follows from its step alone.
-        epoch, steps = divmod(self.resume_global_step, len(self.train_dataloader))
-        place = {"epoch": epoch, "samples": steps * self.global_batch_size}
-        self.train_dataloader.load_state_dict({**self.train_dataloader.state_dict(), **place})
+        # Where the run is follows from its step; a rank that is new has no file of verl's.
+        loader = self.train_dataloader
+        epoch, steps = divmod(self.resume_global_step, len(loader))
+        loader.load_state_dict({**loader.state_dict(), "epoch": epoch, "samples": steps * self.global_batch_size})
         super().fit()

@@ -172,6 +172,15 @@ def test_a_loader_has_what_hosts_ask_a_loader_for(rows: wr.View) -> None:
         iter(wr.Loader(rows, 8, collate=list).dataset)
 
 
+def test_a_loader_as_a_data_set_says_what_to_pass(rows: wr.View, tmp_path: Path) -> None:
+    from transformers import Trainer, TrainingArguments
+
+    arguments = TrainingArguments(str(tmp_path), max_steps=1, use_cpu=True, report_to=[], disable_tqdm=True)
+    with pytest.raises(TypeError, match="in their order, not samples by number") as caught:
+        Trainer(Model(), arguments, train_dataset=wr.Loader(rows, 8, framework="torch")).train()
+    assert "train_dataset=" in str(caught.value) and "windrow.torch.Stream(view" in str(caught.value)
+
+
 def test_a_stateful_dataloader_continues(rows: wr.View) -> None:
     def make() -> Any:
         return StatefulDataLoader(wr.torch.Stream(rows, seed=3), batch_size=8)

@@ -1,6 +1,4 @@
 """examples/trainers/olmo_core.py in OLMo-core's own Trainer: killed, and resumed on another number of ranks; and in its model.
-
-`make test-trainers` installs OLMo-core and runs this file; without it, the file is not collected.
 """
 
 from __future__ import annotations

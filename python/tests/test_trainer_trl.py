@@ -1,6 +1,4 @@
 """examples/trainers/trl.py in TRL's own SFTTrainer: killed, and resumed with another number of processes.
-
-`make test-trainers` installs TRL and runs this file; without it, the file is not collected.
 """
 
 from __future__ import annotations

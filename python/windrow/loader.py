@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from windrow import _native
 from windrow._options import checked
+from windrow.failure import failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any, Literal, SupportsIndex
+    from typing import Any, Literal, NoReturn, SupportsIndex
 
     import numpy as np
     import numpy.typing as npt
@@ -168,6 +169,17 @@ def _new(
     given = locals()
     return _native._loader(given.pop("view"), given)
 
+
+def _by_number(loader: Loader, number: Any, /) -> NoReturn:
+    """What a ``DataLoader`` asks a map-style data set for, as transformers' ``Trainer`` makes one of its ``train_dataset``."""
+    raise failure(
+        TypeError,
+        "a Loader gives batches in their order, not samples by number",
+        hint="where a data set is wanted, as train_dataset= of Trainer, pass the view, or windrow.torch.Stream(view, seed=…)",
+    )
+
+
+_native.Loader.__getitem__ = _by_number  # type: ignore[method-assign]
 
 # An unknown option is reported as one of the class.
 _new.__name__ = "Loader"

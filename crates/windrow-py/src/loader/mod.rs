@@ -140,7 +140,6 @@ impl Loader {
     /// >>> loader.set_epoch(5)
     /// >>> loader.epoch, loader.samples
     /// (5, 0)
-    #[pyo3(signature = (epoch, /))]
     fn set_epoch(&self, py: Python<'_>, epoch: Count) -> PyResult<()> {
         if self.running().cursor().epoch == epoch.0 { Ok(()) } else { self.running().begin(py, epoch.0) }
     }
