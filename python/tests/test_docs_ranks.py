@@ -40,7 +40,6 @@ SAMPLES = """
     import windrow as wr
     from accelerate import Accelerator
     from accelerate.utils import DataLoaderConfiguration
-    from datasets import IterableDataset
     from torch.utils.data import DataLoader
 
     ds = wr.open(sys.argv[1])
@@ -52,7 +51,7 @@ SAMPLES = """
     seen = []
     for dispatch in (True, False):
         accelerator = Accelerator(cpu=True, dataloader_config=DataLoaderConfiguration(dispatch_batches=dispatch))
-        batches = accelerator.prepare(DataLoader(IterableDataset.from_generator(samples), batch_size=4, collate_fn=collate))
+        batches = accelerator.prepare(DataLoader(rows, batch_size=4, collate_fn=collate))
         seen.append([row.tolist() for _, batch in zip(range(6), batches) for row in batch["input_ids"]])
     with open(f"{sys.argv[2]}/{accelerator.process_index}.json", "w") as file:
         json.dump(seen, file)
@@ -78,7 +77,7 @@ def test_trl_gets_each_conversation_once_on_two_ranks(conversations: Path, tmp_p
         port = bound.getsockname()[1]
     common = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     environment = {**os.environ, **common, "HF_HOME": str(tmp_path / "hf")}
-    command = [sys.executable, script, conversations, tmp_path, code_of("chat.md", "view", "samples"), LOADERS]
+    command = [sys.executable, script, conversations, tmp_path, code_of("chat.md", "view", "rows"), LOADERS]
     processes = [
         subprocess.Popen(command, env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)}, stderr=subprocess.PIPE, text=True)
         for rank in range(2)
@@ -101,13 +100,13 @@ PACKED = """
     import numpy as np
     import torch
     import windrow as wr
-    from datasets import Dataset
     from transformers import GPT2Config, GPT2LMHeadModel
     from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
 
     ds = wr.open(sys.argv[1])
     exec(sys.argv[2])
-    batch = DataCollatorForLanguageModeling(pad_token_id=0, padding_free=True)([rows[0], rows[1]])
+    first = list(parts.take(2))
+    batch = DataCollatorForLanguageModeling(pad_token_id=0, padding_free=True)(first)
     model = GPT2LMHeadModel(GPT2Config(vocab_size=257, n_positions=512, n_embd=16, n_layer=1, n_head=2)).eval()
 
     def logits(ids):
@@ -117,13 +116,13 @@ PACKED = """
     changed = batch["input_ids"].clone()
     changed[0, :end] = (changed[0, :end] + 1) % 257
     moved = ~torch.isclose(logits(batch["input_ids"]), logits(changed), atol=1e-5).all(-1)
-    known = sum(int((packed[row]["cu_seqlens"][1:] > packed[row]["cu_seqlens"][:-1]).sum()) for row in range(2))
+    known = sum(int((row["cu_seqlens"][1:] > row["cu_seqlens"][:-1]).sum()) for row in first)
     print(moved[:end].all().item(), moved[end:].any().item(), len(batch["cu_seq_lens_q"]) - 1, known)
 """
 
 
 def test_trl_keeps_packed_conversations_apart(conversations: Path, run_script: Callable[..., str]) -> None:
-    said = run_script(PACKED, conversations, code_of("chat.md", "packed", "lengths", "rows"), LOADERS, limit=300)
+    said = run_script(PACKED, conversations, code_of("chat.md", "packed", "parts"), LOADERS, limit=300)
     own, others, n_documents, known = said.split()
     assert (own, others) == ("True", "False") and n_documents == known and int(known) > 4
 

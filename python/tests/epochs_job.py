@@ -1,15 +1,15 @@
-"""What trainers do to an epoch, each run for real: the rows it gives to one process and to two, and those after a stop.
+"""What trainers do to an epoch: the rows that they give to one process and to two, and to one that resumes.
 
-    python hosts_job.py ROWS OUT
+    python epochs_job.py
 
-Writes, for each line of the table in docs/resuming.md, the batches of two epochs of each rank, and those of a run that was resumed.
+In a folder with `rows.bin`, for each line of the table in docs/resuming.md: the batches of two epochs of each rank, and those of a
+run that resumed in the second one.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,7 @@ def lightning_(data: Any, run: Run) -> None:
                 host.save_checkpoint(run.folder / "saved.ckpt")
 
     host = lightning.Trainer(
-        accelerator="cpu", devices=dist.get_world_size(), strategy="ddp", max_epochs=EPOCHS, logger=False, enable_checkpointing=False,
+        accelerator="cpu", devices=dist.get_world_size(), strategy="ddp" if dist.get_world_size() > 1 else "auto", max_epochs=EPOCHS, logger=False, enable_checkpointing=False,
         enable_progress_bar=False, enable_model_summary=False, default_root_dir=run.folder, callbacks=[Save()],
     )  # fmt: skip
     host.fit(Module(), data, ckpt_path=run.folder / "saved.ckpt" if run.is_resuming else None)
@@ -137,8 +137,8 @@ def shared_out(view: wr.View) -> wr.torch.Stream:
     return wr.torch.Stream(view, seed=3, rank=0, world_size=1)
 
 
-def with_state(host: Callable[..., None], data: Any, run: Run, of: Any = None, **options: Any) -> None:
-    host(data, run, data if of is None else of, **options)
+def with_state(host: Callable[..., None], data: Any, run: Run) -> None:
+    host(data, run, data)
 
 
 def of_stream(view: wr.View, run: Run, **config: Any) -> None:
@@ -146,43 +146,44 @@ def of_stream(view: wr.View, run: Run, **config: Any) -> None:
     accelerate(DataLoader(stream, batch_size=BATCH), run, stream, **config)
 
 
-def batches_of(view: wr.View, **options: Any) -> StatefulDataLoader:
-    return StatefulDataLoader(wr.torch.Stream(view, seed=3), batch_size=BATCH, **options)
+def batches_of(view: wr.View) -> StatefulDataLoader:
+    return StatefulDataLoader(wr.torch.Stream(view, seed=3), batch_size=BATCH)
 
 
-# As the lines of the table name them: trainer, data.
+# Trainer and data as the table names them.
 CASES: dict[tuple[str, str], Callable[[wr.View, Run], None]] = {
     ("`Trainer`", "the view"): lambda view, run: trainer(view, run),
-    ("`Trainer`", "`Stream`"): lambda view, run: trainer(shared_out(view), run),
-    ("`Trainer`", "`Stream`, with `ignore_data_skip=True`"): lambda view, run: trainer(shared_out(view), run, ignore_data_skip=True),
+    ("`Trainer`", "`Stream(view)`"): lambda view, run: trainer(shared_out(view), run),
+    ("`Trainer`", "`Stream(view)`, `ignore_data_skip=True`"): lambda view, run: trainer(shared_out(view), run, ignore_data_skip=True),
     ("Accelerate", "`DataLoader(view, shuffle=True)`"): lambda view, run: accelerate(DataLoader(view, BATCH, shuffle=True), run),
-    ("Accelerate", "`DataLoader(Stream)`"): of_stream,
-    ("Accelerate", "`DataLoader(Stream)`, with `dispatch_batches=False`"): lambda view, run: of_stream(view, run, dispatch_batches=False),
-    ("Accelerate", "`Loader`"): lambda view, run: with_state(accelerate, loader(view), run),
+    ("Accelerate", "`DataLoader(Stream(view))`, registered"): of_stream,
+    ("Accelerate", "the same, `dispatch_batches=False`"): lambda view, run: of_stream(view, run, dispatch_batches=False),
+    ("Accelerate", "`Loader(view)`, registered"): lambda view, run: with_state(accelerate, loader(view), run),
     ("Lightning", "`DataLoader(view, shuffle=True)`"): lambda view, run: lightning_(DataLoader(view, BATCH, shuffle=True), run),
-    ("Lightning", "`StatefulDataLoader(Stream)`"): lambda view, run: lightning_(batches_of(view), run),
-    ("Lightning", "`Loader`"): lambda view, run: lightning_(loader(view), run),
-    ("ignite", "`Loader`, whose state is saved with the engine's"): lambda view, run: with_state(ignite_, loader(view), run),
-    ("ignite", "`Loader`, whose state is not saved"): lambda view, run: ignite_(loader(view), run),
-    ("torchdata", "`StatefulDataLoader(Stream)`"): lambda view, run: torchdata(batches_of(view), run),
+    ("Lightning", "`StatefulDataLoader(Stream(view))`"): lambda view, run: lightning_(batches_of(view), run),
+    ("Lightning", "`Loader(view)`"): lambda view, run: lightning_(loader(view), run),
+    ("ignite", "`Loader(view)`"): lambda view, run: ignite_(loader(view), run),
+    ("ignite", "`Loader(view)`, saved with the engine"): lambda view, run: with_state(ignite_, loader(view), run),
+    ("torchdata", "`StatefulDataLoader(Stream(view))`"): lambda view, run: torchdata(batches_of(view), run),
 }
 
 
-def work(rank: int, name: tuple[str, str], rows: str, folder: Path, kind: str) -> None:
+def work(rank: int, name: tuple[str, str], folder: Path, kind: str) -> None:
     torch.manual_seed(7)
-    run = Run(folder / f"saved-{kind == 'together'}", kind == "resumed")
+    run = Run(folder / ("together" if kind == "together" else "alone"), kind == "resumed")
     run.folder.mkdir(parents=True, exist_ok=True)
-    CASES[name](wr.open(rows, dtype="uint16").pack(8), run)
+    CASES[name](wr.open("rows.bin", dtype="uint16").pack(8), run)
     (folder / f"{kind}-{rank}.json").write_text(json.dumps(run.batches))
 
 
-def main(rows: str, out: str) -> None:
+def main() -> None:
+    # Asked for where it is not used: the group is there already.
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
     for number, name in enumerate(CASES):
-        folder = Path(out) / str(number)
         for kind, n in (("unbroken", 1), ("resumed", 1), ("together", 2)):
-            assert not any(forked.run(work, n, name, rows, folder, kind)), (name, kind)
+            assert not any(forked.run(work, n, name, Path(str(number)), kind)), (name, kind)
+    Path("names.json").write_text(json.dumps([*CASES]))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()
