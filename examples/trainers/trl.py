@@ -34,7 +34,7 @@ def sft_trainer(model, view, folder, *, tokenizer, global_batch_size, seed=0, ca
 
 
 def go_to(stream, n_rows, rows_of_epoch):
-    """Goes to where a run is after so many rows; none of them is read."""
+    """Goes to where a run is after `n_rows` rows; none of them is read."""
     epoch, samples = divmod(n_rows, rows_of_epoch)
     stream.load_state_dict({**stream.state_dict(), "epoch": epoch, "samples": samples})
 

@@ -15,7 +15,7 @@ import windrow as wr
 
 # What the programs share: 24 rows of documents, 4 to 9 tokens each.
 COMMON = """
-import json, pickle, sys
+import doctest, json, pickle, sys
 from itertools import islice
 import numpy as np
 import windrow as wr
@@ -105,6 +105,10 @@ for part in three:
     part.load_state_dict(rows.state_dict())
 found["two, then three"] = [firsts(islice(part, 4)) for part in three]
 found["workers"] = sorted(sum((firsts(b) for b in DataLoader(made(epochs=1), 4, num_workers=2, collate_fn=list)), []))
+
+# The example of its documentation.
+example = doctest.DocTestParser().get_doctest(wr.torch.Stream.as_dataset.__doc__, {}, "as_dataset", None, 0)
+found["example"] = [len(example.examples), doctest.DocTestRunner(verbose=False).run(example).failed]
 
 # Data of other kinds.
 wr.write(sys.argv[1] + "-rows.parquet", [{"text": f"row {i}", "score": i / 2} for i in range(6)], to="parquet")
@@ -217,6 +221,10 @@ def test_ranks_and_workers_share_rows_out(found: Any) -> None:
 def test_rows_of_tables_and_mixtures(found: Any) -> None:
     assert found["texts"] == [["text", "score"], [f"row {i}" for i in range(6)]]
     assert found["mix"][0] == found["mix"][1]
+
+
+def test_its_example_runs(found: Any) -> None:
+    assert found["example"] == [6, 0]
 
 
 def test_what_would_be_shared_out_twice_is_refused(found: Any) -> None:

@@ -73,7 +73,7 @@ class Rows(_BaseExamplesIterable):  # type: ignore[misc]
             yield from batch
             return
         row = {name: values[0] for name, values in batch.items()}
-        if "cu_seqlens" in row:
+        if row.keys() >= {"input_ids", "cu_seqlens"}:
             row["seq_lengths"] = lengths(row["cu_seqlens"], len(row["input_ids"]))
         yield row
 
@@ -152,8 +152,8 @@ def _check_collator(row: Mapping[str, Any], is_packed: bool, is_padding_free: bo
             "TRL drops position_ids: the documents of a row would see each other",
             hint="SFTConfig(padding_free=True, packing=False, max_length=None), of a view with cu_seqlens among its fields",
         )
-    tokens, labels = row.get("input_ids"), row.get("labels")
-    if tokens is not None and labels is not None and ((labels != tokens) & (labels >= 0)).any():
+    tokens, labels = (np.asarray(row.get(name, [])) for name in ("input_ids", "labels"))
+    if tokens.shape == labels.shape and ((labels != tokens) & (labels >= 0)).any():
         raise failure(
             ConfigError,
             "the labels are not the inputs: TRL's models shift labels themselves, and would learn the token after the next",
