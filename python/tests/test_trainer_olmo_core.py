@@ -47,7 +47,7 @@ def test_no_document_of_a_row_sees_another(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(flash_attn_api, "flash_attn_2", types.SimpleNamespace(flash_attn_varlen_func=dense))
     # So that its model takes flash attention without a GPU.
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    documents(tmp_path / "tokens")
+    documents(tmp_path / "tokens", n=60)
     ds = wr.open(tmp_path / "tokens")
     view = ds.pack(64, eos=0, documents=True) if cut == "pack" else ds.bins(64)
     model = TransformerConfig.llama_like(d_model=16, vocab_size=200, n_layers=2, n_heads=2, attn_backend="flash_2").build(init_device="cpu")
