@@ -166,6 +166,7 @@ def test_a_loader_has_what_hosts_ask_a_loader_for(rows: wr.View) -> None:
     assert (loader.batch_size, loader.batch_sampler, loader.sampler, loader.num_workers) == (8, None, None, 0)
     assert (loader.drop_last, len(loader.dataset)) == (False, N)
     assert wr.Loader(rows, global_batch_size=9, rank=1, world_size=2).batch_size == 4
+    loader.set_epoch(epoch=0)
     next(loader)
     assert one_by_one(loader.dataset) == sum(ids(wr.Loader(rows, 8, seed=3)), [])[8:]
     with pytest.raises(wr.ConfigError, match="collate="):
