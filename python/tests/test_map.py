@@ -109,6 +109,7 @@ def test_a_row_is_what_the_view_gives(dataset: wr.Dataset, documents: Path, tmp_
     rows = wr.open(tmp_path / "rows.jsonl")
     views = [
         dataset.pack(16), wr.open(documents).crop(10), wr.open(documents).bins(64), wr.open(documents).records(10),
+        wr.open(documents).records(40, pad="longest"), wr.open(documents).records(40, pad=[8, 16, 40]),
         rows.rows(), rows.rows(stack=True), rows.rows(["text"]),
         wr.mix({"a": (dataset.pack(16), 0.5), "b": (dataset.pack(16, eos=1), 0.5)}, part_ids=True),
     ]  # fmt: skip
@@ -121,8 +122,8 @@ def test_a_row_is_what_the_view_gives(dataset: wr.Dataset, documents: Path, tmp_
                 given.append(row)
             return 1
 
-        batch = next(wr.Loader(view, 2, shuffle=False, num_threads=0, map=keep))
-        assert batch.tolist() == [1, 1]
+        batch = next(wr.Loader(view, 4, shuffle=False, num_threads=0, map=keep))
+        assert batch.tolist() == [1] * 4
         view.set_epoch(0)
         for i, row in enumerate(given):
             like = view[i]

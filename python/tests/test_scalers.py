@@ -131,6 +131,10 @@ def test_a_batch_is_undone_as_arrays_and_as_tensors(data: wr.Dataset, table: np.
                         wr.inverse(batch, batch["labels"][..., :2])
     with pytest.raises(wr.ConfigError, match="no loc and no scale"):
         wr.inverse(data.windows(4)[0])
+    renamed = data.windows(4, scaler="standard", fields=["loc", "scale"])
+    with pytest.raises(wr.ConfigError, match="no input_ids") as raised:
+        wr.inverse(next(wr.Loader(renamed, 2, names={"input_ids": "context"})))
+    assert "names=" in str(raised.value)
 
 
 def test_missing_values_are_left_out_of_each_channel(tmp_path: Path, table: np.ndarray) -> None:

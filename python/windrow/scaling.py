@@ -34,11 +34,13 @@ def inverse(batch: Mapping[str, Any], values: Any = None) -> Any:
     if missing:
         what = f"the batch has no {' and no '.join(missing)}"
         raise failure(ConfigError, what, hint='cut its windows with fields=["loc", "scale"]')
+    # The mask says how many axes a batch has.
+    missing = [name for name in ("input_ids", "loss_masks") if name not in batch]
+    if missing:
+        what = f"the batch has no {' and no '.join(missing)}"
+        raise failure(ConfigError, what, hint="give it by the view's own names, not by those of names=")
     if values is None:
         return {name: inverse(batch, batch[name]) for name in ("input_ids", "labels") if name in batch}
-    inputs = batch.get("input_ids")
-    if inputs is None:
-        raise failure(ConfigError, "the batch has no input_ids, which say how many axes a row has")
     loc, scale = batch["loc"], batch["scale"]
     rows = tuple(loc.shape) if _is_batch(batch) else (None, *loc.shape)
     of_channels = len(rows) == 2

@@ -227,6 +227,21 @@ impl Plan {
         self.assemble((step.epoch, step.end()), longest, pool, workspace)
     }
 
+    /// The row of a turn in a batch of its own, as a view gives it, where a batch is as long as its longest row; `None` where all rows
+    /// are equally long.
+    ///
+    /// # Errors
+    /// What reading the source says.
+    pub fn row_alone(&self, epoch: u64, turn: Turn, workspace: &mut Workspace) -> Result<Option<Batch>> {
+        let (number, sample) = self.feed_of(turn.sample);
+        if self.feeds[number].collate().row_length(1).is_none() {
+            return Ok(None);
+        }
+        let draw = self.draw(epoch, turn, number);
+        let add = &mut |feed: &mut feed::Workspace| feed.add(&self.feeds[number], number, sample, draw);
+        workspace.feed.batch(&self.feeds, None, add).map(Some)
+    }
+
     /// Bytes of all files that the plan reads.
     pub fn bytes(&self) -> u64 {
         let files = self.feeds.iter().flat_map(|feed| feed.source().files());

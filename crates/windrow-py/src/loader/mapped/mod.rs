@@ -14,6 +14,7 @@ use pyo3::exceptions::{PyException, PyRuntimeError, PyStopIteration, PyTypeError
 use pyo3::prelude::*;
 use windrow::dev::PerProcess;
 use windrow::dev::loader::{Finish, Origin};
+use windrow::dev::plan::Workspace;
 use windrow::dev::sampler::Turn;
 use windrow::{Batch, Error, Kind, Result, Value};
 
@@ -94,7 +95,7 @@ impl Mapped {
         let mut rows = Rows::of(py, batch).map_err(of_python)?;
         let mut generator = Generator::take(py, origin.plan.seed()).map_err(of_python)?;
         let process = std::process::id();
-        let mut waited = waited;
+        let (mut waited, mut workspace) = (waited, Workspace::default());
         let mut results = Vec::with_capacity(origin.turns.len());
         for (number, turn) in origin.turns.iter().enumerate() {
             if number > 0 {
@@ -105,6 +106,12 @@ impl Mapped {
             }
             check(py).map_err(of_python)?;
             let given = rows.next(py).map_err(of_python)?;
+            // Not as long as the others of its batch, which may be other rows on other ranks.
+            let alone = py.detach(|| origin.plan.row_alone(origin.step.epoch, *turn, &mut workspace))?;
+            let given = match alone {
+                Some(batch) => Rows::of(py, batch).and_then(|mut row| row.next(py)).map_err(of_python)?,
+                None => given,
+            };
             let result = self.call(py, (given, *turn), origin.step.epoch, &mut generator, waited);
             py.detach(threads::stay_where_python_has_ended);
             if std::process::id() != process && threads::is_one() {
