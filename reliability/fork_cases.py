@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from plans import with_draws
+from plans import padded_with_draws
 
 import windrow as wr
 
@@ -72,7 +72,7 @@ def forked(draws: random.Random, tokens: str, lines: str) -> str | None:
     view, n = view_of(draws, tokens, by_number=False), draws.choice([1, 8, 50])
     options: dict[str, Any] = {"batch_size": n, "seed": draws.randrange(99)}
     if draws.random() < 0.4:
-        options["map"] = with_draws
+        options["map"] = padded_with_draws
     expected = take(wr.Loader(view, num_threads=0, **options), 14)
     loader, busy = wr.Loader(view, num_threads=draws.randint(0, 4), **options), wr.Loader(view, 100)
     over = threading.Event()
@@ -174,7 +174,7 @@ def ranks(draws: random.Random, tokens: str, lines: str) -> str | None:
     view, world = view_of(draws, tokens, by_number=False), draws.randint(2, 4)
     options: dict[str, Any] = {**size_of(draws, view, 8 * world, world), "seed": draws.randrange(99), "epochs": 1}
     if draws.random() < 0.4:
-        options["map"] = with_draws
+        options["map"] = padded_with_draws
     expected = [[digest(batch) for batch in wr.Loader(view, rank=r, world_size=world, num_threads=0, **options)] for r in range(world)]
     context: Any = multiprocessing.get_context(draws.choice(["fork", "fork", "forkserver", "spawn"]))
     victim, after = draws.randrange(world), draws.randrange(len(expected[0]))

@@ -16,6 +16,8 @@ import numpy as np
 import windrow as wr
 
 STRIDE = 1000
+# No row is longer: the largest bucket.
+LONGEST = 66
 
 
 @dataclass
@@ -90,6 +92,8 @@ def draw(draws: random.Random, known: dict[str, list[Source]]) -> Plan:
     options = options_of(draws, batch, parts, is_mixed, said, ends)
     # In batches within a budget, crops are as long as their longest, too. Other batches of the same rows may have other buckets.
     is_trimmed = "longest" in said or "pad': [" in said or ("crop(" in said and "max_tokens" in options)
+    if is_trimmed and "map" in options:
+        options["map"] = padded_with_draws
     plan = Plan(view, parts, options, "", is_trimmed=is_trimmed, kind=kind, ends=ends, is_by_part="'batches'" in said)
     if "documents" in said or any(name in said for name in ("bins(", "segments(", "records(", "crop(")):
         plan.more["balance"] = [None, "attention", draws.choice([0, 3, 24]), cubes]
@@ -220,5 +224,14 @@ def cubes(lengths: np.ndarray[Any, Any]) -> int:
 
 
 def with_draws(row: Any, rng: np.random.Generator) -> Any:
-    """A row, and random numbers of the sample: as many as it has tokens, so that trimmed rows have the first of them."""
+    """A row, and random numbers of the sample: as many as it has tokens."""
     return {**row, "drawn": rng.random(row["loss_masks"].shape if "loss_masks" in row else None)}
+
+
+def padded_with_draws(row: Any, rng: np.random.Generator) -> Any:
+    """The same of rows that are as long as they are: so long that any is."""
+
+    def padded(array: Any) -> Any:
+        return np.pad(array, [(0, LONGEST - len(array)), *[(0, 0)] * (array.ndim - 1)]) if array.ndim else array
+
+    return {name: padded(np.asarray(values)) for name, values in with_draws(row, rng).items()}

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import forked
+import forked_ranks
 import ignite.handlers
 import lightning
 import torch
@@ -181,7 +181,7 @@ def main() -> None:
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
     for number, name in enumerate(CASES):
         for kind, n in (("unbroken", 1), ("resumed", 1), ("together", 2)):
-            assert not any(forked.run(work, n, name, Path(str(number)), kind)), (name, kind)
+            assert not any(forked_ranks.run(work, n, name, Path(str(number)), kind)), (name, kind)
     Path("names.json").write_text(json.dumps([*CASES]))
 
 

@@ -13,12 +13,12 @@ import types
 from pathlib import Path
 from typing import Any
 
-import forked
+import forked_ranks
 import torch
 import torch.distributed as dist
 from adapters import adapter
 from grain.experimental import ElasticIterator
-from jobs import digest, write_step
+from trainer_jobs import digest, write_step
 
 windrow_maxtext = adapter("maxtext")
 ROWS, LENGTH, STEPS = 4, 32, 8
@@ -40,7 +40,7 @@ def read(rank: int, out: Path, killed_at: int | None = None) -> None:
         iterator.set_state(json.loads((out / str(done) / "iter" / "process_0.json").read_text()))
     for step in range(done + 1, STEPS + 1):
         if step == killed_at:
-            forked.die()
+            forked_ranks.die()
         batch = next(iterator)
         rows = zip(*(torch.from_numpy(batch[name]) for name in sorted(batch)), strict=True)
         write_step(out / f"{rank}-of-{world_size}.jsonl", step, [digest(*row) for row in rows], 0.0)
@@ -68,11 +68,11 @@ def save(folder: Path, state: Any) -> None:
 
 def main(killed_at: str) -> None:
     folder = Path.cwd()
-    assert forked.run(read, 1, folder / "unbroken") == [0]
+    assert forked_ranks.run(read, 1, folder / "unbroken") == [0]
     for before, after in ((2, 1), (1, 4)):
         job = folder / f"{before} to {after}"
-        assert -9 in forked.run(read, before, job, int(killed_at))
-        assert not any(forked.run(read, after, job))
+        assert -9 in forked_ranks.run(read, before, job, int(killed_at))
+        assert not any(forked_ranks.run(read, after, job))
 
 
 if __name__ == "__main__":

@@ -15,11 +15,11 @@ import types
 from pathlib import Path
 from typing import Any
 
-import forked
+import forked_ranks
 import torch
 import torch.distributed as dist
 from adapters import adapter, on_page
-from jobs import digest, write_step
+from trainer_jobs import digest, write_step
 from megatron.core import parallel_state, tensor_parallel
 from megatron.core.models.gpt import GPTModel
 from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec
@@ -109,7 +109,7 @@ def one_step(model: GPTModel, iterator: Any, is_last: bool) -> tuple[list[str], 
     for _ in range(GLOBAL // (MICRO * dp.size())):
         batch = batch_of(iterator)
         if is_last:
-            forked.die()
+            forked_ranks.die()
         seen += [digest(*row) for row in zip(*(batch[name] for name in sorted(batch)), strict=True)]
         mask = torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1)[None, None]
         losses = model(batch["tokens"], batch["position_ids"], mask, labels=batch["labels"])
@@ -171,12 +171,12 @@ def places(starts: list[int], rank: int) -> list[int]:
 
 def main(killed_at: str) -> None:
     folder = Path.cwd()
-    assert not any(forked.run(train, 2, folder / "unbroken"))
+    assert not any(forked_ranks.run(train, 2, folder / "unbroken"))
     for before, after in ((2, 1), (1, 2)):
         job = folder / f"{before} to {after}"
-        assert -9 in forked.run(train, 2 * before, job, int(killed_at))
-        assert not any(forked.run(train, 2 * after, job))
-    assert not any(forked.run(slices, 4, folder))
+        assert -9 in forked_ranks.run(train, 2 * before, job, int(killed_at))
+        assert not any(forked_ranks.run(train, 2 * after, job))
+    assert not any(forked_ranks.run(slices, 4, folder))
 
 
 if __name__ == "__main__":

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import forked
+import forked_ranks
 import torch
 from adapters import adapter, on_page
-from jobs import digest, write_step
+from trainer_jobs import digest, write_step
 from olmo_core.train import Duration, prepare_training_environment
 from olmo_core.train.callbacks import Callback, CheckpointerCallback
 
@@ -37,7 +37,7 @@ class Record(Callback):
 
     def pre_load_batch(self) -> None:
         if self.step + 1 == self.killed_at:
-            forked.die()
+            forked_ranks.die()
 
     def pre_step(self, batch: dict[str, Any]) -> None:
         self.rows[self.step] = [digest(*row) for row in zip(batch["input_ids"], batch["labels"], strict=True)]
@@ -62,11 +62,11 @@ def train(rank: int, out: Path, killed_at: int | None = None) -> None:
 
 
 def main(killed_at: str) -> None:
-    assert forked.run(train, 1, Path("unbroken")) == [0]
+    assert forked_ranks.run(train, 1, Path("unbroken")) == [0]
     for before, after, step in ((1, 2, int(killed_at)), (2, 1, LATE)):
         job = Path(f"{before} to {after}")
-        assert -9 in forked.run(train, before, job, step)
-        assert not any(forked.run(train, after, job))
+        assert -9 in forked_ranks.run(train, before, job, step)
+        assert not any(forked_ranks.run(train, after, job))
 
 
 if __name__ == "__main__":

@@ -235,15 +235,20 @@ class Squares:
     ],
 )
 def test_what_a_function_raises_or_gives_is_an_error_of_its_batch(ds: wr.Dataset, wrong: Any, kind: Any, said: str, threads: int) -> None:
-    plain = loaders(packed(ds), 2, balance=Squares(7))[0]
     loader = loaders(packed(ds), 2, balance=Squares(wrong), num_threads=threads)[0]
-    assert rows(next(loader)) == rows(next(plain))
-    with pytest.raises(kind, match=said):
-        next(loader)
+    found: list[Any] = []
+    errors: list[Exception] = []
+    # Threads come to the steps in any order: which of them has call 20 is known without them alone.
+    while not errors or len(found) < 3:
+        try:
+            found.append(rows(next(loader)))
+        except (wr.ConfigError, KeyError) as error:
+            assert isinstance(error, kind) and said in str(error)
+            assert threads or len(found) == 1
+            errors.append(error)
     # It is asked again, of all rows of the step.
     plain = loaders(packed(ds), 2, balance=lambda lengths: int((lengths * lengths).sum()))[0]
-    expected = [rows(next(plain)) for _ in range(3)]
-    assert [rows(next(loader)), rows(next(loader))] == expected[1:]
+    assert found == [rows(next(plain)) for _ in found] and len(errors) == 1
 
 
 def test_a_function_is_called_once_a_row(ds: wr.Dataset) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from jobs import Job, documents, run_job
+from trainer_jobs import Job, documents, run_job
 from maxtext_job import LENGTH, ROWS, iterator_of
 
 

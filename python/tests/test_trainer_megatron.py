@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from jobs import Job, documents, run_job
+from trainer_jobs import Job, documents, run_job
 
 
 @pytest.fixture(scope="module")

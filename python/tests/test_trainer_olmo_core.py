@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from adapters import adapter
-from jobs import Job, documents, run_job
+from trainer_jobs import Job, documents, run_job
 from torch.nn.functional import scaled_dot_product_attention
 
 import windrow as wr

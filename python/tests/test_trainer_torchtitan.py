@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from adapters import adapter
-from jobs import Job, documents, run_job
+from trainer_jobs import Job, documents, run_job
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 

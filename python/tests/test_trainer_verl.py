@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from adapters import adapter
-from jobs import Job, documents, run_job
+from trainer_jobs import Job, documents, run_job
 
 import windrow as wr
 

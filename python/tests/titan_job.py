@@ -16,10 +16,10 @@ from typing import Any
 
 os.environ["TORCH_COMPILE_DISABLE"] = "1"
 
-import forked
+import forked_ranks
 import torch
 from adapters import adapter, on_page
-from jobs import digest, write_step
+from trainer_jobs import digest, write_step
 from torch.distributed.fsdp import FSDPModule
 from torch.nn.attention.flex_attention import create_mask
 from torch.nn.functional import scaled_dot_product_attention
@@ -100,7 +100,7 @@ def record(trainer: Any, path: Path, killed_at: int | None) -> None:
     def recorded() -> Iterator[Any]:
         for inputs, labels in batches:
             if trainer.step == killed_at:
-                forked.die()
+                forked_ranks.die()
             seen.extend(map(digest, inputs["input"], inputs["positions"], labels))
             yield inputs, labels
 
@@ -128,13 +128,13 @@ def leak(_: int, out: Path) -> None:
 
 def main(killed_at: str) -> None:
     folder = Path.cwd()
-    forked.run(seed_weights, 1, folder / "weights")
-    assert forked.run(leak, 1, folder / "leak") == [0]
-    assert forked.run(train, 1, folder / "unbroken") == [0]
+    forked_ranks.run(seed_weights, 1, folder / "weights")
+    assert forked_ranks.run(leak, 1, folder / "leak") == [0]
+    assert forked_ranks.run(train, 1, folder / "unbroken") == [0]
     for before, after in ((1, 2), (2, 1)):
         job = folder / f"{before} to {after}"
-        assert -9 in forked.run(train, before, job, int(killed_at))
-        assert not any(forked.run(train, after, job))
+        assert -9 in forked_ranks.run(train, before, job, int(killed_at))
+        assert not any(forked_ranks.run(train, after, job))
 
 
 if __name__ == "__main__":

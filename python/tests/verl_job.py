@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import forked
+import forked_ranks
 import torch
 import torch.distributed as dist
 from adapters import adapter
-from jobs import digest, write_step
+from trainer_jobs import digest, write_step
 from torch.utils.data import DistributedSampler
 from torchdata.stateful_dataloader import StatefulDataLoader
 
@@ -68,7 +68,7 @@ class Seam:
         batches = iter(self.train_dataloader)
         for number, batch in enumerate(batches, step + 1):
             if number == self.killed_at:
-                forked.die()
+                forked_ranks.die()
             yield batch
 
     def record(self, step: int, batch: dict[str, torch.Tensor]) -> None:
@@ -107,11 +107,11 @@ def train(_: int, kind: type[Seam], out: Path, killed_at: int | None = None) -> 
 
 def main(killed_at: str) -> None:
     for kind, n in ((Elastic, 1), (Seam, 2)):
-        assert not any(forked.run(train, n, kind, Path(f"{kind.__name__}, unbroken")))
+        assert not any(forked_ranks.run(train, n, kind, Path(f"{kind.__name__}, unbroken")))
     for kind, before, after, step in ((Elastic, 1, 2, int(killed_at)), (Elastic, 2, 1, LATE), (Seam, 2, 2, int(killed_at))):
         job = Path(f"{kind.__name__}, {before} to {after}")
-        assert -9 in forked.run(train, before, kind, job, step)
-        assert not any(forked.run(train, after, kind, job))
+        assert -9 in forked_ranks.run(train, before, kind, job, step)
+        assert not any(forked_ranks.run(train, after, kind, job))
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ __all__ = [
 
 __version__: str
 
-def _open(path: _Paths, given: dict[str, Any]) -> Dataset: ...
+def _open(path: _Paths, progress: Any, given: dict[str, Any]) -> Dataset: ...
 @final
 class Dataset:
     @property
