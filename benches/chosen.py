@@ -31,7 +31,7 @@ def comparisons(passes):
     cache = DATA / "chosen-cache"
     os.environ["WINDROW_CACHE"] = str(cache)
     dataset = wr.open(path)
-    assert np.array_equal(dataset.where("score", ">=", 0.9).numbers, np.flatnonzero(drawn >= 0.9))
+    assert np.array_equal(dataset.where("score", ">=", 0.9).numbers, np.flatnonzero(drawn.astype(np.float64) >= 0.9))
 
     def first():
         shutil.rmtree(cache)
