@@ -229,7 +229,7 @@ def with_draws(row: Any, rng: np.random.Generator) -> Any:
 
 
 def padded_with_draws(row: Any, rng: np.random.Generator) -> Any:
-    """The same of rows that are as long as they are: so long that any is."""
+    """A row that is as long as its record, padded to the length of the longest there is, and its random numbers."""
 
     def padded(array: Any) -> Any:
         return np.pad(array, [(0, LONGEST - len(array)), *[(0, 0)] * (array.ndim - 1)]) if array.ndim else array

@@ -9,6 +9,7 @@ import signal
 import tempfile
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch.distributed as dist
@@ -30,6 +31,15 @@ def run(work: Callable[..., None], world_size: int, *arguments: Any, limit: floa
                 rank.kill()
                 rank.join()
     return [rank.exitcode or 0 for rank in ranks]
+
+
+def kill_and_resume(work: Callable[..., None], *jobs: tuple[int, int, int], each: int = 1) -> None:
+    """Of each job the data-parallel ranks before and after, and the step in which it is killed; `each` is the processes of one. Its
+    folder is called as "2 to 1"."""
+    for before, after, step in jobs:
+        job = Path.cwd() / f"{before} to {after}"
+        assert -signal.SIGKILL in run(work, each * before, job, step)
+        assert not any(run(work, each * after, job))
 
 
 def wait(ranks: list[Any], limit: float) -> None:

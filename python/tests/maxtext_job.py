@@ -67,12 +67,8 @@ def save(folder: Path, state: Any) -> None:
 
 
 def main(killed_at: str) -> None:
-    folder = Path.cwd()
-    assert forked_ranks.run(read, 1, folder / "unbroken") == [0]
-    for before, after in ((2, 1), (1, 4)):
-        job = folder / f"{before} to {after}"
-        assert -9 in forked_ranks.run(read, before, job, int(killed_at))
-        assert not any(forked_ranks.run(read, after, job))
+    assert forked_ranks.run(read, 1, Path.cwd() / "unbroken") == [0]
+    forked_ranks.kill_and_resume(read, (2, 1, int(killed_at)), (1, 4, int(killed_at)))
 
 
 if __name__ == "__main__":

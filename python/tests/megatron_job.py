@@ -172,10 +172,7 @@ def places(starts: list[int], rank: int) -> list[int]:
 def main(killed_at: str) -> None:
     folder = Path.cwd()
     assert not any(forked_ranks.run(train, 2, folder / "unbroken"))
-    for before, after in ((2, 1), (1, 2)):
-        job = folder / f"{before} to {after}"
-        assert -9 in forked_ranks.run(train, 2 * before, job, int(killed_at))
-        assert not any(forked_ranks.run(train, 2 * after, job))
+    forked_ranks.kill_and_resume(train, (2, 1, int(killed_at)), (1, 2, int(killed_at)), each=2)
     assert not any(forked_ranks.run(slices, 4, folder))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import torch
 
 import windrow as wr
 
@@ -51,7 +52,6 @@ def loader(view: wr.View | wr.Mix, **options: Any) -> wr.Loader:
 
 
 def test_a_batch_is_as_megatron_takes_it(view: wr.View) -> None:
-    torch = pytest.importorskip("torch")
     plain, other = loader(view, framework="torch"), loader(view, framework="torch", names=MEGATRON, dtypes=OF_MEGATRON)
     for _ in range(5):
         batch, given = next(plain), next(other)
@@ -98,8 +98,6 @@ DTYPES = ["float32", "float64", "float16", "bfloat16", "int64", "int32", "int16"
 @pytest.mark.parametrize("framework", ["numpy", "torch", "jax"])
 @pytest.mark.parametrize("dtype", [*DTYPES, "bool"])
 def test_dtypes_of_frameworks(view: wr.View, framework: Any, dtype: str) -> None:
-    if framework != "numpy":
-        pytest.importorskip(framework)
     field = "loss_masks" if dtype == "bool" else "position_ids"
     given = next(loader(view, framework=framework, names={"loss_masks": "loss_masks"}, dtypes={field: dtype}))[field]
     plain = next(loader(view, names={"loss_masks": "loss_masks"}))[field]
@@ -113,7 +111,6 @@ def test_dtypes_of_frameworks(view: wr.View, framework: Any, dtype: str) -> None
 def test_a_dtype_is_written_as_elsewhere(view: wr.View) -> None:
     for dtype in (np.float32, np.dtype("int16"), ml_dtypes.bfloat16, "i8"):
         assert next(loader(view, dtypes={"position_ids": dtype}))["position_ids"].dtype == np.dtype(dtype)
-    torch = pytest.importorskip("torch")
     assert next(loader(view, framework="torch", dtypes={"position_ids": torch.bfloat16}))["position_ids"].dtype == torch.bfloat16
 
 
@@ -216,7 +213,6 @@ def test_what_cannot_be_is_refused_by_name(ds: wr.Dataset, view: wr.View, tmp_pa
 
 
 def test_varlen_takes_the_names_of_the_loader(view: wr.View) -> None:
-    pytest.importorskip("torch")
     names = {"input_ids": "tokens", "labels": "targets", "loss_masks": "loss_mask", "cu_seqlens": "ends", "segments": "segments"}
     plain = wr.torch.varlen(next(loader(view)))
     given = wr.torch.varlen(next(loader(view, names=names, dtypes={"loss_masks": "float32"})), names)
@@ -232,7 +228,6 @@ def test_varlen_takes_the_names_of_the_loader(view: wr.View) -> None:
 
 
 def test_streams_forks_and_what_is_shown(view: wr.View) -> None:
-    torch = pytest.importorskip("torch")
     stream = wr.torch.Stream(view, seed=3, rank=0, world_size=1, names=MEGATRON, dtypes=OF_MEGATRON)
     row = next(iter(stream))
     assert list(row) == ["tokens", "labels", "position_ids", "loss_mask"] and row["loss_mask"].dtype == torch.float32

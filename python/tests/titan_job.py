@@ -131,10 +131,7 @@ def main(killed_at: str) -> None:
     forked_ranks.run(seed_weights, 1, folder / "weights")
     assert forked_ranks.run(leak, 1, folder / "leak") == [0]
     assert forked_ranks.run(train, 1, folder / "unbroken") == [0]
-    for before, after in ((1, 2), (2, 1)):
-        job = folder / f"{before} to {after}"
-        assert -9 in forked_ranks.run(train, before, job, int(killed_at))
-        assert not any(forked_ranks.run(train, after, job))
+    forked_ranks.kill_and_resume(train, (1, 2, int(killed_at)), (2, 1, int(killed_at)))
 
 
 if __name__ == "__main__":

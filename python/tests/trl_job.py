@@ -71,10 +71,7 @@ def train(rank: int, out: Path, killed_at: int | None = None) -> None:
 
 def main(killed_at: str) -> None:
     assert forked_ranks.run(train, 1, Path("unbroken")) == [0]
-    for before, after, step in ((1, 2, int(killed_at)), (2, 1, LATE)):
-        job = Path(f"{before} to {after}")
-        assert -9 in forked_ranks.run(train, before, job, step)
-        assert not any(forked_ranks.run(train, after, job))
+    forked_ranks.kill_and_resume(train, (1, 2, int(killed_at)), (2, 1, LATE))
 
 
 if __name__ == "__main__":

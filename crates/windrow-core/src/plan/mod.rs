@@ -227,19 +227,20 @@ impl Plan {
         self.assemble((step.epoch, step.end()), longest, pool, workspace)
     }
 
-    /// The row of a turn in a batch of its own, as a view gives it, where a batch is as long as its longest row; `None` where all rows
-    /// are equally long.
+    /// Whether a batch is as long as its longest row, so that a row is longer beside others than by itself.
+    pub fn pads(&self) -> bool {
+        self.feeds.iter().any(|feed| feed.collate().row_length(1).is_some())
+    }
+
+    /// The row of a turn in a batch of its own, as a view gives it.
     ///
     /// # Errors
     /// What reading the source says.
-    pub fn row_alone(&self, epoch: u64, turn: Turn, workspace: &mut Workspace) -> Result<Option<Batch>> {
+    pub fn row_alone(&self, epoch: u64, turn: Turn, workspace: &mut Workspace) -> Result<Batch> {
         let (number, sample) = self.feed_of(turn.sample);
-        if self.feeds[number].collate().row_length(1).is_none() {
-            return Ok(None);
-        }
         let draw = self.draw(epoch, turn, number);
         let add = &mut |feed: &mut feed::Workspace| feed.add(&self.feeds[number], number, sample, draw);
-        workspace.feed.batch(&self.feeds, None, add).map(Some)
+        workspace.feed.batch(&self.feeds, None, add)
     }
 
     /// Bytes of all files that the plan reads.

@@ -95,7 +95,9 @@ impl Mapped {
         let mut rows = Rows::of(py, batch).map_err(of_python)?;
         let mut generator = Generator::take(py, origin.plan.seed()).map_err(of_python)?;
         let process = std::process::id();
-        let (mut waited, mut workspace) = (waited, Workspace::default());
+        let mut waited = waited;
+        // Rows that are padded to the longest of their batch are as long as other rows on other ranks.
+        let mut alone = origin.plan.pads().then(Workspace::default);
         let mut results = Vec::with_capacity(origin.turns.len());
         for (number, turn) in origin.turns.iter().enumerate() {
             if number > 0 {
@@ -105,12 +107,9 @@ impl Mapped {
                 return Err(Error::new(Kind::Interrupted, "nobody waits for the batch any more"));
             }
             check(py).map_err(of_python)?;
-            let given = rows.next(py).map_err(of_python)?;
-            // Not as long as the others of its batch, which may be other rows on other ranks.
-            let alone = py.detach(|| origin.plan.row_alone(origin.step.epoch, *turn, &mut workspace))?;
-            let given = match alone {
-                Some(batch) => Rows::of(py, batch).and_then(|mut row| row.next(py)).map_err(of_python)?,
-                None => given,
+            let given = match &mut alone {
+                Some(workspace) => Mapped::alone(py, origin, *turn, workspace)?,
+                None => rows.next(py).map_err(of_python)?,
             };
             let result = self.call(py, (given, *turn), origin.step.epoch, &mut generator, waited);
             py.detach(threads::stay_where_python_has_ended);
@@ -124,6 +123,16 @@ impl Mapped {
         }
         generator.keep();
         Ok(results)
+    }
+
+    fn alone<'py>(
+        py: Python<'py>,
+        origin: &Origin,
+        turn: Turn,
+        workspace: &mut Workspace,
+    ) -> Result<Bound<'py, PyAny>> {
+        let row = py.detach(|| origin.plan.row_alone(origin.step.epoch, turn, workspace))?;
+        Rows::of(py, row).and_then(|mut row| row.next(py)).map_err(of_python)
     }
 
     fn call<'py>(
